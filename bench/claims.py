@@ -47,7 +47,7 @@ from bench.fit_claims import (
     read_lines,
     shrink,
 )
-from core.claims.language.self_contained import is_bare
+from core.claims.self_contained import is_bare
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES
 from core.stats import auroc, bootstrap_interval, wilson_interval

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.claims.decomposition.split import split_claims
-from core.claims.language.self_contained import bare_value, self_contained
+from core.claims.self_contained import bare_value, self_contained
 from core.claims.types import Claim
 from core.claims.verifiers.offline import OfflineVerifier
 from core.llm.embeddings import SentenceEmbedder

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from core.claims.language.self_contained import self_contained
+from core.claims.self_contained import self_contained
 from core.claims.types import Claim
 from core.claims.verifiers.features import FEATURES, PairFeatures
 from core.claims.verifiers.offline import OfflineVerifier, OfflineWeights

@@ -46,10 +46,10 @@ from bench.fit_claims import (
     read_lines,
     shrink,
 )
-from core.claims.language.self_contained import bare_value
+from core.claims.self_contained import bare_value
 from core.claims.verifiers.features import FEATURES
 from core.claims.verifiers.gain import GAIN_FEATURES, GainVerifier
-from core.claims.verifiers.weights import LogisticWeights
+from core.claims.verifiers.offline import LogisticWeights
 from core.llm import CompletionCache, open_llm
 from core.pipeline.asking import Asker
 from core.stats import auroc

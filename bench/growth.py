@@ -24,7 +24,7 @@ from core.influence import analyse, summary
 from core.llm.embedded.llm import EmbeddedLLM
 from core.llm.prompts import prompt_style
 from core.llm.types import Request
-from core.sources.influence_csv import read_influence_csv
+from core.sources.formats import import_file
 
 _WORDS = 30  # of each passage: forty of them fit into the context of the packaged model
 _TOKENS = 8  # of each answer
@@ -54,7 +54,7 @@ def of_rows(n_rows: int) -> dict[str, float]:
     """Return the seconds that import, analysis, headline numbers and findings take."""
     data = make_frame(n_rows // PASSAGES).to_csv(index=False).encode()
     marks = [time.perf_counter()]
-    run = read_influence_csv(data, "growth.csv").run
+    run = import_file(data, "growth.csv").run
     marks.append(time.perf_counter())
     analysis = analyse(run)
     marks.append(time.perf_counter())

@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 
 from bench.lines import Line, Size
-from core.sources.influence_csv import read_influence_csv
+from core.sources.formats import import_file
 
 PASSAGES = 10
 OURS, PANDAS = "import", "pandas.read_csv"
-READERS: dict[str, Callable[[Path], Any]] = {OURS: read_influence_csv, PANDAS: pd.read_csv}
+READERS: dict[str, Callable[[Path], Any]] = {OURS: import_file, PANDAS: pd.read_csv}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from core.diagnosis import Diagnosis
 from core.run import Run
 from core.stats import wilson_interval
 from core.text import words
-from core.text.certainty import certainty
+from core.text.abstention import certainty
 from core.text.display import p_text
-from core.validation import ValidationOutcome, trial, validate
-from core.validation.flags import flags_of
+from core.validation import ValidationOutcome, validate
+from core.validation.metrics import flags_of
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_data"
 DATA = SAMPLES.parents[1] / "shared" / "data"
@@ -74,12 +74,13 @@ def print_validators(outcomes: list[ValidationOutcome], bad: np.ndarray) -> None
         print_flags(flagged, bad, name, int(applies.sum()))
         if name == "NumericUnits":  # the rest of the answers has no number to be wrong
             print_flags(flagged[applies], bad[applies], "  where it applies", int(applies.sum()))
-    found = trial(bad, np.array([outcome.critical for outcome in outcomes]))
+    found = flags_of(np.array([outcome.critical for outcome in outcomes]), bad)
     print(
         f"Validators on against off: bad answers shown {found.off.rate:.2f} -> {found.on.rate:.2f}, "
-        f"difference {found.difference:+.3f} ({found.interval[0]:+.3f} to {found.interval[1]:+.3f}), "
-        f"{p_text(found.p_value)};\nstopped {share(found.reduction.count, found.reduction.n).strip()} "
-        f"of the bad and {share(found.lost.count, found.lost.n).strip()} of the right ones."
+        f"difference {found.on.rate - found.off.rate:+.3f} "
+        f"({found.change[0]:+.3f} to {found.change[1]:+.3f}), "
+        f"{p_text(found.p_value)};\nstopped {share(found.wrong.count, found.wrong.n).strip()} "
+        f"of the bad and {share(found.right.count, found.right.n).strip()} of the right ones."
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core import diagnostics as registered
+from core.analyses import Analyses
 from core.run import Run
-from core.socket import Analyses, Diagnostic
+from core.socket import Diagnostic
 
 
 class Diagnosis(Analyses):
-    """`core.socket.Analyses` of one run, by all diagnostics of the program unless told which.
+    """`core.analyses.Analyses` of one run, by all diagnostics of the program unless told which.
 
     Examples
     --------

@@ -25,28 +25,10 @@ _NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a reader noted of one question.
+    """What a reader noted of one question; InputError for another status, or a longer note."""
 
-    Attributes
-    ----------
-    status : {"open", "reviewed", "flagged"}
-        How far the reader is with it.
-    note : str
-        At most 5,000 characters; half a surrogate pair becomes U+FFFD.
-
-    Raises
-    ------
-    InputError
-        Another status, or a longer note.
-
-    Examples
-    --------
-    >>> Review("flagged", "The gold passage contradicts itself.").status
-    'flagged'
-    """
-
-    status: str = "open"
-    note: str = ""
+    status: str = "open"  # of STATUSES
+    note: str = ""  # at most 5,000 characters; half a surrogate pair becomes U+FFFD
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -71,8 +53,6 @@ def path_of(folder: str | os.PathLike[str], run_id: str) -> Path:
 
     What no file name should hold is replaced, and the name then ends in a digest of the id.
 
-    Examples
-    --------
     >>> path_of("runs", "c1a7").as_posix(), path_of("runs", "../a").name
     ('runs/reviews/c1a7.json', '---a-61b4c98b.json')
     """
@@ -83,19 +63,9 @@ def path_of(folder: str | os.PathLike[str], run_id: str) -> Path:
 
 
 def read(folder: str | os.PathLike[str], run_id: str) -> Mapping[str, Review]:
-    """Return the reviews of a run by question; none where nothing was noted yet.
+    """Return the reviews of a run in the runs folder by question; none where nothing was noted yet.
 
-    Parameters
-    ----------
-    folder : path
-        The runs folder.
-    run_id : str
-        The run.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is broken, or belongs to another run; it is left as it is.
+    InputError where the file cannot be read, is broken, or belongs to another run; it is left as it is.
     """
     path = path_of(folder, run_id)
     try:
@@ -121,48 +91,18 @@ def _checked(content: Any, path: Path, run_id: str) -> Mapping[str, Review]:
         raise InputError(f"The reviews in {path} are damaged: {shorten(error)}") from error
 
 
-def write(
-    folder: str | os.PathLike[str],
-    run_id: str,
-    query_id: str,
-    review: Review,
-    seen: Review | None = None,
-) -> Mapping[str, Review]:
-    """Store the review of one question; those of the others stay as they are, whoever wrote them.
-
-    Parameters
-    ----------
-    folder : path
-        The runs folder.
-    run_id, query_id : str
-        The question.
-    review : Review
-        What to store; an open one without a note is taken off the file.
-    seen : Review, optional
-        What the writer saw before: where something else is stored now, nothing is written.
-
-    Returns
-    -------
-    Mapping
-        All reviews of the run after that.
-
-    Raises
-    ------
-    ChangedMeanwhile
-        Something else than ``seen`` is stored, and it is not ``review``.
-    InputError
-        As `read`, or the file cannot be written; it is left as it is.
-    """
-    return write_all(folder, run_id, {query_id: review}, {} if seen is None else {query_id: seen})
-
-
 def write_all(
     folder: str | os.PathLike[str],
     run_id: str,
     changed: Mapping[str, Review],
     seen: Mapping[str, Review] | None = None,
 ) -> Mapping[str, Review]:
-    """Store the reviews of several questions at once; as `write`."""
+    """Store the reviews of some questions; those of the others stay as they are, whoever wrote them.
+
+    An open review without a note is taken off the file. Returns all reviews of the run after that. Where
+    something else is stored than the writer has ``seen``, and it is not the new review, nothing is written:
+    `ChangedMeanwhile`. InputError as in `read`, or where the file cannot be written; it is left as it is.
+    """
     path = path_of(folder, run_id)
     try:
         with kept_folder(path.parent, _PATIENCE):

@@ -37,8 +37,6 @@ def places_of(frame: pd.DataFrame, query_id: str) -> Ints:
 
     The first call reads the whole table (a second for a million rows), the others look the question up.
 
-    Examples
-    --------
     >>> places_of(pd.DataFrame({"query_id": ["a", "b", "a"]}), "a").tolist()
     [0, 2]
     """
@@ -53,6 +51,16 @@ def rows_of(frame: pd.DataFrame, query_id: str) -> pd.DataFrame:
         # As most tables have them: a slice copies nothing, picked rows first join all texts of a column.
         return frame.iloc[places[0] : places[-1] + 1]
     return frame.iloc[places]
+
+
+def dicts_of(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:
+    """Return a function that looks up the rows of a question as dicts, in order; missing values are None."""
+    values = frame.astype("object")
+    columns = {name: values[name].where(values[name].notna(), None).to_list() for name in frame.columns}
+    places = _places(frame.reset_index(drop=True))
+    return lambda query_id: tuple(
+        {name: column[row] for name, column in columns.items()} for row in places.get(query_id, ())
+    )
 
 
 def _places(frame: pd.DataFrame) -> Mapping[Any, Ints]:

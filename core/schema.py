@@ -1,6 +1,5 @@
-"""The tables of a run, defined once.
+"""The tables of a run, defined once: validation, upload mapping, templates and glossary are made from here.
 
-Validation, upload mapping, templates, the glossary page and the docs are generated from here.
 Tables hold **raw observations** only; what can be computed from them is a number of a diagnostic (`core.socket`).
 """
 
@@ -51,10 +50,7 @@ class Table:
 
     def column(self, name: str) -> Column:
         """Return the column called ``name``; KeyError when there is none."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(name)
+        return {column.name: column for column in self.columns}[name]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -238,19 +234,14 @@ PLANTED_CLAIMS = Table(
     ("query_id", "claim_id"),
     (
         _QUERY,
-        Column(
-            "claim_id",
-            "str",
-            "Identifies the claim within its question, as in the table claims.",
-            required=True,
-        ),
+        Column("claim_id", "str", "Identifies the claim within its question, as in the table claims.", required=True),
         Column("text", "str", "The claim.", required=True),
         Column("start", "int", "First character in the answer.", required=True, range=(0, None)),
         Column("end", "int", "One past the last character in the answer.", required=True, range=(0, None)),
         Column("planted", "str", "What was planted in the claim.", required=True, values=PLANTED),
         Column("passages", "list", "Passages that support the claim; two_passages: only together."),
     ),
-)
+)  # fmt: skip
 
 SUPPORT = Table(
     "support", "How far each passage supports each claim.", ("query_id", "claim_id", "passage_id"),
@@ -334,23 +325,10 @@ REPORTED = Table(
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        QUERIES,
-        PASSAGES,
-        REPEATS,
-        ABLATIONS,
-        SAMPLES,
-        CONTEXT_SAMPLES,
-        SAMPLE_CHECKS,
-        CLAIMS,
-        PLANTED_CLAIMS,
-        SUPPORT,
-        JOINT_SUPPORT,
-        SIGNALS,
-        CONFIDENCES,
-        VERDICTS,
-        REPORTED,
+        QUERIES, PASSAGES, REPEATS, ABLATIONS, SAMPLES, CONTEXT_SAMPLES, SAMPLE_CHECKS, CLAIMS, PLANTED_CLAIMS, SUPPORT,
+        JOINT_SUPPORT, SIGNALS, CONFIDENCES, VERDICTS, REPORTED,
     )
-}
+}  # fmt: skip
 
 _DTYPES = {"str": "str", "float": "float64", "int": "Int64", "bool": "boolean", "list": "object"}
 
@@ -361,22 +339,10 @@ def empty(table: Table) -> pd.DataFrame:
 
 
 def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return ``frame`` with exactly the table's columns, types and order.
+    """Return a frame with exactly the table's columns, types and order; optional ones that are absent are empty.
 
-    Optional columns that are absent come out empty (missing values).
-
-    Parameters
-    ----------
-    table : Table
-        The definition.
-    frame : DataFrame
-        Any frame with at least the required columns.
-
-    Raises
-    ------
-    InputError
-        When a required column is absent, a column is unknown, a key repeats, or a value cannot be
-        read as its type; the message names table, column, row and value.
+    InputError where a required column is absent, a column is unknown, a key repeats, or a value cannot be read
+    as its type; the message names table, column, row and value.
     """
     unknown = [name for name in frame.columns if name not in table.names]
     if unknown:
@@ -421,34 +387,30 @@ def _repeated(frame: pd.DataFrame, key: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:
     """Cast one column, naming the first value that does not fit."""
-    if column.type == "list":
-        lists = []
-        for row, value in enumerate(values):
-            try:
-                lists.append(_as_list(value))
-            except TypeError as error:
-                raise InputError(
-                    f"Table {table.name}, row {row + 1}, column {column.name}: {shorten(value)!r} is no list."
-                ) from error
-        return pd.Series(lists, index=values.index, dtype="object")
+    where = f"column {column.name}"
     try:
-        cast = values.astype(_DTYPES[column.type])
+        cast = _typed(column, values)
     except (TypeError, ValueError) as error:
         for row, value in enumerate(values):
             try:
-                pd.Series([value]).astype(_DTYPES[column.type])
+                _typed(column, pd.Series([value]))
             except (TypeError, ValueError):
+                what = "no list" if column.type == "list" else f"not of type {column.type}"
                 raise InputError(
-                    f"Table {table.name}, row {row + 1}, column {column.name}: {shorten(value)!r} is not of type {column.type}."
+                    f"Table {table.name}, row {row + 1}, {where}: {shorten(value)!r} is {what}."
                 ) from error
-        raise InputError(
-            f"Table {table.name}, column {column.name}: cannot be read as {column.type}."
-        ) from error
+        raise InputError(f"Table {table.name}, {where}: cannot be read as {column.type}.") from error
     missing = cast.isna()
     if column.required and missing.any():
         row = int(np.flatnonzero(missing.to_numpy())[0])
-        raise InputError(f"Table {table.name}, row {row + 1}, column {column.name}: a value is required.")
+        raise InputError(f"Table {table.name}, row {row + 1}, {where}: a value is required.")
     return cast
+
+
+def _typed(column: Column, values: pd.Series) -> pd.Series:
+    if column.type != "list":
+        return values.astype(_DTYPES[column.type])
+    return pd.Series([_as_list(value) for value in values], index=values.index, dtype="object")
 
 
 def _as_list(value: object) -> list[str] | None:

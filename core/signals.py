@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.schema import CONFIDENCES, TABLES
-from core.socket import Analyses, Diagnostic
+from core.socket import Diagnostic
 from core.text.display import number
 
 _DECIMALS = 9  # of a value, so that equal ones are equal however they were summed
@@ -177,9 +178,9 @@ def _of_table(diagnosis: Analyses) -> list[Signal]:
         (one.name, one.meaning.rstrip("."), one, table) for one in TABLES[_TABLE].columns[1:] if len(table)
     ]
     value = CONFIDENCES.column("value")
-    columns += [
-        (name, name.replace("_", " ").capitalize(), value, given) for name in names_of_file(diagnosis)
-    ]
+    # In the order of the file, which the pivot loses.
+    names = dict.fromkeys(run[CONFIDENCES.name]["name"])
+    columns += [(name, name.replace("_", " ").capitalize(), value, given) for name in names]
     return [
         Signal(
             diagnosis.diagnostics[0].name, name, title, OF_TABLE, "{:.2f}",
@@ -188,11 +189,6 @@ def _of_table(diagnosis: Analyses) -> list[Signal]:
         )
         for name, title, one, frame in columns
     ]  # fmt: skip
-
-
-def names_of_file(diagnosis: Analyses) -> tuple[str, ...]:
-    """Return the names of the confidences that the run's file gives, in the order of the file."""
-    return tuple(dict.fromkeys(diagnosis.run[CONFIDENCES.name]["name"]))
 
 
 def _bounds(limits: tuple[float | None, float | None] | None) -> tuple[float, float] | None:

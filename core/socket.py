@@ -1,4 +1,4 @@
-"""The one socket: what a diagnostic is made of, and the analyses of one run.
+"""The one socket: what a diagnostic is made of.
 
 Whatever shows, prints, exports or compares diagnostics loops over `core.diagnostics.DIAGNOSTICS` and takes a
 `core.diagnosis.Diagnosis`; it knows no diagnostic by name.
@@ -6,49 +6,34 @@ Whatever shows, prints, exports or compares diagnostics loops over `core.diagnos
 
 from __future__ import annotations
 
-import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
-from core.severity import SEVERITIES
-from core.stats import holm
 from core.text.display import DASH, number, p_text, share_interval
 from core.text.display import count as counted
+
+if TYPE_CHECKING:
+    from core.analyses import Analyses
 
 METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
 WHY, TRUST = "why", "trust"  # what a diagnostic is about: why the answers are what they are; which to trust
 BEYOND_CHANCE = 0.05  # largest p-value, adjusted for everything that was tested, of a finding beyond chance
-_PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
-EARLIER = ("*",)
-RECOVERED = ("check", "planted", "recovered", "low", "high", "n", "meaning", "cases")
-_KEPT = 8  # analyses of one diagnostic, under different settings, that are remembered
+EARLIER = ("*",)  # in `Diagnostic.reads`: all diagnostics before this one
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A number, switch or choice that changes an analysis: a widget, a command-line option, a part of links.
 
-    Attributes
-    ----------
-    name : str
-        Unique among all diagnostics; the option is ``--name``, the link parameter ``name``.
-    title, help : str
-        For people.
-    default : float, bool or str
-        A bool makes it a switch, a text a choice; then ``low``, ``high`` and ``step`` mean nothing.
-    low, high, step : float
-        Range, both ends included, and the slider's step.
-    choices : tuple of str
-        The names, where they are known without a run; else the page of its diagnostic offers them.
+    ``name`` is unique among all diagnostics. A bool as ``default`` makes it a switch, a text a choice of
+    ``choices`` (where empty, the page offers them); a number lies in [``low``, ``high``].
     """
 
     name: str
@@ -125,35 +110,18 @@ def by_name(*definitions: Definition) -> Mapping[str, Definition]:
 class Number:
     """One headline number of a run.
 
-    Attributes
-    ----------
-    key : str
-        Its key in ``summary --json``.
-    title : str
-        For people.
-    value : float, int, str, list, Mapping or None
-        None where undefined. A Mapping counts cases by name (of a `Definition`), each a row of its own.
-    n, of : int or None
-        Cases behind the value; or, for a count, the whole that it is a part of.
-    noun : str
-        What is counted, in the singular.
-    interval : (float, float) or None
-        95 % interval.
-    pattern : str
-        Format of the value.
-    define : str
-        Name of the `Definition` that explains it; of a Mapping, the kind of its names.
-    chance : float or None
-        Chance baseline: a value or, for a count, a count.
-    note : str
-        What else must be said with it.
-    is_share : bool
-        Whether a value without ``of`` is the share of its n cases that show something.
-    cases : str
-        Condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
-    place : {"card", "row", "setup", "data"}
-        Where it is shown: on a card and in every table, in tables only, among the set-up of a run, or in
-        ``summary --json`` only.
+    ``key`` is its key in ``summary --json``. ``value`` is None where undefined; a Mapping counts cases by
+    name (of a `Definition`), each a row of its own. ``n`` cases are behind the value; ``of`` is the whole
+    that a count is a part of, ``noun`` what is counted, in the singular, ``interval`` a 95 % interval,
+    ``pattern`` the format. ``define`` names the `Definition` that explains it; of a Mapping, the kind of its
+    names. ``chance`` is the chance baseline: a value or, for a count, a count; ``note`` what else must be
+    said with it.
+
+    ``is_share``: whether a value without ``of`` is the share of its n cases that show something. ``cases``:
+    the condition that selects these cases among the rows of the analysis: ``queries.buried_evidence:True``.
+    ``needs_nothing``: whether it is known even where the run lacks what its diagnostic needs.
+    ``place``: on a "card" and in tables, in tables only ("row"), among the "setup" of a run, or "data" for
+    ``summary --json`` only.
     """
 
     key: str
@@ -168,12 +136,15 @@ class Number:
     chance: float | None = None
     note: str = ""
     is_share: bool = False
+    needs_nothing: bool = False
     cases: str = ""
     place: str = "data"
 
     @property
     def unknown(self) -> Number:
-        """The same number without a value."""
+        """The same number without a value, unless it needs nothing."""
+        if self.needs_nothing:
+            return self
         of = None if self.of is None else 0
         return Number(self.key, self.title, of=of, noun=self.noun, define=self.define, place=self.place)
 
@@ -216,41 +187,29 @@ class Finding:
     sentence, advice : str
         What was seen; what to do about it.
     n, of : int
-        Cases that show it, of those that could.
-    interval : (float, float) or None
-        95 % interval of the share ``n / of``.
+        Cases that show it, of those that could; ``interval`` is the 95 % interval of the share.
     expected_by_chance : float or None
         Count that chance alone gives; None where chance cannot produce it.
     p_value : float or None
         Of the one test behind it, two-sided where either side would be told; None where nothing was tested.
-        A diagnostic returns a tested finding whatever its p-value: `Analyses.findings` corrects for all
-        tests of the run, and says what is left (`otherwise`) where chance explains the count.
+        A tested finding is returned whatever its p-value: `Analyses.findings` corrects for all tests of the
+        run (Holm 1979), fills in ``p_adjusted`` and ``n_tests``, and takes ``otherwise`` (None: nothing)
+        where that p-value is above `BEYOND_CHANCE`.
     severity : {"high", "medium", "low"}
-        How much it matters, by `core.severity.graded`; of what is not bad, always low.
+        By `core.severity.graded`; of what is not bad, always low.
     query_ids : tuple of str
         Questions to read for it, the most telling first.
     tone : {"bad", "good", "unclear"}
         Whether something is wrong, or in order, or cannot be told from these data.
     clause : str
-        The same for the verdict: short, without a capital at its start and a full stop, plain words before
-        the number. Where it is empty, the verdict takes the sentence, and leaves out what matters little.
-    topic : str
-        Findings of one diagnostic with the same topic share a sentence of the verdict.
-    label : str
-        What is true of each of the questions, in a word or two: *Gold not first*; by default the title of the
-        definition it is named after.
-    reads : str
-        What a link to the questions promises: ``"questions where gold is not first"``.
+        The same for the verdict: short, plain words before the number, no capital, no full stop; by default
+        the sentence, and what matters little is left out. One ``topic`` makes one sentence of the verdict.
+    label, reads : str
+        What is true of each question (*Gold not first*; by default the definition's title); what a link to
+        them promises (``"questions where gold is not first"``).
     fix : str
-        What the advice changes and how, such as ``"threshold:raise"``; of all findings of a run that name the
-        same thing, all name the same way. Empty where the advice changes nothing of the RAG.
-    otherwise : Finding or None
-        What is said instead of a finding that is bad or good where its p-value, adjusted, is above
-        `BEYOND_CHANCE`; None: nothing.
-    diagnostic : str
-        Who says so; `Analyses.findings` fills it in.
-    p_adjusted, n_tests : float and int, or None
-        The p-value adjusted for all tests of the run (Holm 1979), and their number; filled in likewise.
+        What the advice changes and how, such as ``"threshold:raise"``: all findings of a run that name the
+        same thing name the same way. Empty where it changes nothing of the RAG.
     """
 
     name: str
@@ -293,9 +252,7 @@ class Finding:
 class Need:
     """A table (or a column of it) without which there is nothing to say, and the sentence that says so.
 
-    Where several columns are named, one of them will do; a row in the table ``other``, if named, will do too.
-
-    Where ``step`` is given, a run in which that step was run has what it takes, whatever came of it.
+    One of several columns will do, and so will a row in the table ``other`` or that ``step`` was run.
     """
 
     table: str
@@ -359,18 +316,8 @@ class QuestionColumn:
 class Export:
     """A file that can be written of a run.
 
-    Attributes
-    ----------
-    name : str
-        Its format on the command line.
-    title, about : str
-        For people; ``about`` says in a sentence what the file holds.
-    ending : str
-        Of the file's name, with the dot.
-    write : callable
-        From a `core.diagnosis.Diagnosis` to the file's content.
-    losses : tuple of str
-        What does not come back when the file is read again, one sentence each.
+    ``name`` is its format on the command line, ``write`` takes a `core.diagnosis.Diagnosis`, ``about`` and
+    ``losses`` say in sentences what it holds and what does not come back when it is read again.
     """
 
     name: str
@@ -386,14 +333,6 @@ class Export:
         return f"{self.title} ({self.ending})"
 
 
-class Analysis(Protocol):
-    """What a diagnostic finds in a run: anything frozen with one row per question, in the run's order."""
-
-    @property
-    def queries(self) -> pd.DataFrame:
-        """One row per question, with ``query_id`` and the diagnostic's `QuestionColumn`s."""
-
-
 def _nothing(_: Any) -> Sequence[Any]:
     return ()
 
@@ -402,30 +341,15 @@ def _nothing(_: Any) -> Sequence[Any]:
 class Diagnostic:
     """One diagnostic: everything the rest of the program needs to run, show, export and compare it.
 
-    Attributes
-    ----------
-    name : str
-        Also the name of its package, page, section, step and tests.
-    title, question : str
-        Title of its page; the question that it answers.
-    analyse : callable
-        ``analyse(diagnosis)`` returns an `Analysis`; no model is called. It may read the analyses named in
-        ``reads``, and no others; `EARLIER` names all diagnostics before it.
-    numbers, findings : callable
-        Of an analysis: its headline numbers, always the same keys; and what is wrong.
-    needs : tuple of Need
-        Without all of them there is nothing to say.
-    settings, exports, definitions, columns
-        See their types.
-    step : type or None
-        What must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
-    icon : str
-        Of its page.
-    group : {"why", "trust"}
-        Of the menu in which its page is.
-    recover : callable or None
-        Further rows of `Analyses.recovered`, with the same columns, where a simulation plants what no
-        headline number says.
+    ``name`` is also that of its package, page, section, step and tests; ``question`` the one that it answers.
+    ``analyse(diagnosis)`` returns anything frozen whose ``queries`` has one row per question in the run's
+    order, with ``query_id`` and ``columns``; no model is called. It may read the analyses named in ``reads``,
+    and no others. ``numbers`` and ``findings`` take it: always the same keys; and what is wrong. Without all
+    of ``needs`` there is nothing to say.
+
+    ``step`` is what must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
+    ``group`` is the menu of its page: `WHY` or `TRUST`. ``recover`` gives further rows of
+    `Analyses.recovered`, where a simulation plants what no headline number says.
     """
 
     name: str
@@ -457,195 +381,11 @@ class Diagnostic:
         raise KeyError(f"{self.name} defines no {name!r}" + (f" among its {kind.lower()}" if kind else ""))
 
 
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """Analyses that several settings of one run share; the oldest go first."""
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    analyses: dict[str, OrderedDict[Any, Any]] = field(default_factory=dict)
-    layouts: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
-
-
-class Analyses:
-    """The analyses of one run under one set of settings, each computed when it is first asked for.
-
-    Diagnostics take it; whoever needs all diagnostics of the program takes a `core.diagnosis.Diagnosis`.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    settings : Mapping or None
-        Values by name of `Setting`; the others have their defaults.
-    diagnostics : sequence of Diagnostic
-        Each may read the analyses of those before it.
-
-    Raises
-    ------
-    InputError
-        A setting that no diagnostic has, or a value out of its range.
-    """
-
-    def __init__(
-        self, run: Run, settings: Mapping[str, Any] | None, diagnostics: Sequence[Diagnostic]
-    ) -> None:
-        self.run = run
-        self.diagnostics = tuple(diagnostics)
-        self.settings = checked_settings(settings or {}, self.diagnostics)
-        self._by_name = {diagnostic.name: diagnostic for diagnostic in self.diagnostics}
-        self._allowed = frozenset(self._by_name)
-        self._store = _Store()
-        self._findings: tuple[Finding, ...] | None = None
-
-    def __getitem__(self, name: str) -> Any:
-        """Return the analysis of a diagnostic."""
-        if name not in self._allowed:
-            raise KeyError(f"{name!r} is not among {sorted(self._allowed)}")
-        key = self._key(name)
-        with self._store.lock:
-            kept = self._store.analyses.setdefault(name, OrderedDict())
-            if key not in kept:
-                diagnostic = self._by_name[name]
-                kept[key] = diagnostic.analyse(self._seeing(frozenset(self.read_by(name))))
-                while len(kept) > _KEPT:
-                    kept.popitem(last=False)
-            kept.move_to_end(key)
-            return kept[key]
-
-    def at(self, settings: Mapping[str, Any]) -> Self:
-        """Return the same run under other settings; analyses that do not depend on them are shared."""
-        other = type(self)(self.run, settings, self.diagnostics)
-        other._store = self._store
-        return other
-
-    def once(self, function: Callable[[Run], Any]) -> Any:
-        """Return ``function(run)``, computed once whatever the settings."""
-        with self._store.lock:
-            if function not in self._store.layouts:
-                self._store.layouts[function] = function(self.run)
-            return self._store.layouts[function]
-
-    def diagnostic(self, name: str) -> Diagnostic:
-        """Return a diagnostic by name; KeyError when there is none."""
-        return self._by_name[name]
-
-    def read_by(self, name: str) -> tuple[str, ...]:
-        """Return the names of the diagnostics that one may read."""
-        return read_by(self.diagnostics, name)
-
-    def numbers(self, name: str) -> tuple[Number, ...]:
-        """Return the headline numbers of one diagnostic, without a value where the run lacks its data."""
-        diagnostic = self._by_name[name]
-        found = diagnostic.numbers(self[name])
-        return tuple(found) if diagnostic.lacks(self.run) is None else tuple(one.unknown for one in found)
-
-    def recovered(self, name: str) -> pd.DataFrame:
-        """Return what a simulation planted for one diagnostic, and what that recovered of it.
-
-        Returns
-        -------
-        DataFrame
-            One row per check: ``check, planted, recovered``, both counts, shares or means; ``low, high``, the
-            95 % interval of ``recovered``, NaN for counts; ``n``; ``meaning``; and ``cases``, a condition as
-            of `Number.cases`. Empty for a run that is no simulation. What was planted is read from
-            ``manifest["planted"]``: by diagnostic, the key of a `Number` and its value.
-        """
-        diagnostic, truth = self._by_name[name], self.run.manifest.get("planted", {})
-        if not truth or diagnostic.lacks(self.run) is not None:
-            return pd.DataFrame(columns=[*RECOVERED])
-        planted, rows = truth.get(name, {}), []
-        for one in self.numbers(name) if planted else ():
-            if one.key in planted:
-                rows += _recovered(diagnostic, one, planted[one.key])
-        frames = [pd.DataFrame(rows, columns=[*RECOVERED], dtype=object)] if rows else []
-        if diagnostic.recover is not None:
-            frames.append(diagnostic.recover(self))
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*RECOVERED])
-
-    def summary(self) -> dict[str, Any]:
-        """Return every headline number as plain JSON values, under the keys that scripts rely on.
-
-        Those of an analysis that was not run, or that no diagnostic offers yet, are None.
-        """
-        run = self.run
-        facts: dict[str, Any] = {
-            "run_id": run.run_id,
-            "name": run.name,
-            "source": run.manifest["source"],
-            "simulated": run.simulated,
-            "composed": run.mark == "composed",
-            "complete": bool(run.manifest["complete"]),
-            **dict.fromkeys(_PROMISED_KEYS),
-        }
-        for diagnostic in self.diagnostics:
-            facts |= {number.key: number.value for number in self.numbers(diagnostic.name)}
-        return facts
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Return what was found in the run: most severe first, then in the order of the diagnostics.
-
-        All tests behind them are one family, since a reader sees all findings at once: with probability at
-        least 95 % a run in which nothing but chance is at work has no finding beyond chance.
-        """
-        return tuple(sorted(self._found(), key=lambda finding: SEVERITIES.index(finding.severity)))
-
-    def findings_of(self, name: str) -> tuple[Finding, ...]:
-        """Return what one diagnostic found in the run, in its own order."""
-        return tuple(one for one in self._found() if one.diagnostic == name)
-
-    def _found(self) -> tuple[Finding, ...]:
-        if self._findings is None:
-            said = [
-                (diagnostic.name, one)
-                for diagnostic in self.diagnostics
-                if diagnostic.lacks(self.run) is None
-                for one in diagnostic.findings(self[diagnostic.name])
-            ]
-            p_values = [math.nan if one.p_value is None else one.p_value for _, one in said]
-            n_tests = sum(not math.isnan(p) for p in p_values)
-            found = []
-            for (name, one), adjusted in zip(said, holm(p_values).tolist(), strict=True):
-                claims = one.tone != UNCLEAR  # what is unclear claims nothing that chance could refute
-                shown = one.otherwise if claims and adjusted > BEYOND_CHANCE else one
-                if shown is not None:
-                    severity = shown.severity if shown.tone == BAD else SEVERITIES[-1]
-                    tested = {} if math.isnan(adjusted) else {"p_adjusted": adjusted, "n_tests": n_tests}
-                    found.append(replace(shown, diagnostic=name, severity=severity, otherwise=None, **tested))
-            self._findings = tuple(found)
-        return self._findings
-
-    def _key(self, name: str) -> tuple[Any, ...]:
-        """Return what an analysis depends on: its own settings and those of all that it reads."""
-        diagnostic = self._by_name[name]
-        own = tuple(self.settings[setting.name] for setting in diagnostic.settings)
-        return (*own, *(part for other in self.read_by(name) for part in self._key(other)))
-
-    def _seeing(self, names: frozenset[str]) -> Self:
-        view = self.at(self.settings)
-        view._allowed = names
-        return view
-
-
 def read_by(diagnostics: Sequence[Diagnostic], name: str) -> tuple[str, ...]:
     """Return the names of the diagnostics that one of them may read."""
     names = [one.name for one in diagnostics]
     reads = diagnostics[names.index(name)].reads
     return tuple(names[: names.index(name)]) if reads == EARLIER else reads
-
-
-def _recovered(diagnostic: Diagnostic, one: Number, planted: Any) -> list[tuple[Any, ...]]:
-    """Return a row of `Analyses.recovered` for a number, or one for each name that it counts."""
-    nothing = (math.nan, math.nan)
-    if isinstance(planted, Mapping):
-        found = one.value or {}
-        return [
-            (f"{one.title}: {name}", value, found.get(name, 0), *nothing, sum(planted.values()), "", "")
-            for name, value in planted.items()
-        ]
-    meaning = next((known.meaning for known in diagnostic.definitions if known.name == one.define), "")
-    value = math.nan if one.value is None else one.value
-    n = one.n if one.of is None else one.of
-    return [(one.title, planted, value, *(one.interval or nothing), n, meaning, one.cases)]
 
 
 def settings_of(diagnostics: Sequence[Diagnostic]) -> tuple[Setting, ...]:

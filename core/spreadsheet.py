@@ -27,6 +27,7 @@ _FORMULA = f"^{_START}"
 # all that any program takes for the end of a line, and with a NUL, which no cell has.
 _ROW_END = "\0\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _MARKED = f"^'(?={_START})"
+SOURCE_COLUMN = "data_source"  # the last one of every table of a run
 
 
 def neutralise(texts: pd.Series) -> pd.Series:
@@ -78,7 +79,7 @@ def csv_bytes(frame: pd.DataFrame, data_source: str | None = None) -> bytes:
     safe = pd.DataFrame({i: _safe(frame.iloc[:, i]) for i in range(frame.shape[1])}, index=frame.index)
     safe.columns = [_safe_cell(str(name)) for name in frame.columns]
     if data_source is not None:
-        safe["data_source"] = data_source
+        safe[SOURCE_COLUMN] = data_source
     text: str = safe.to_csv(index=False, lineterminator=_ROW_END)
     return clean(text.replace(_ROW_END, "\n")).encode("utf-8-sig")
 

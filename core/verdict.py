@@ -22,14 +22,9 @@ N_CLAUSES = 2  # of a sentence
 class Clause:
     """A part of a sentence, and where its proof is.
 
-    Attributes
-    ----------
-    text : str
-        The words, with *but* or *and* before a second clause; the first of a sentence has a capital.
-    diagnostic, finding : str
-        Who says so, and the name of the finding; both empty where no finding says it.
-    query_ids : tuple of str
-        Questions to read for it.
+    ``text`` has *but* or *and* before a second clause; the first of a sentence has a capital. ``diagnostic``
+    and ``finding`` are who says so, both empty where no finding says it; ``query_ids`` the questions to read
+    for it.
     """
 
     text: str
@@ -45,12 +40,7 @@ Sentence = tuple[Clause, ...]
 class RunVerdict:
     """The answer before the proof.
 
-    Attributes
-    ----------
-    sentences : tuple of tuple of Clause
-        One to three.
-    advice : str
-        What to do about the first that says so; may be empty.
+    One to three ``sentences``; ``advice`` is what to do about the first that says so, and may be empty.
     """
 
     sentences: tuple[Sentence, ...]
@@ -70,24 +60,10 @@ def text_of(sentence: Sentence) -> str:
 def verdict(diagnosis: Diagnosis) -> RunVerdict:
     """Say in one to three sentences what is wrong with a run, what cannot be told and what is in order.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The analyses of a run.
+    Made from the findings alone; where there are none, it says what is lacking. Findings that matter little
+    are left out unless there is room, and those without a clause of their own always. Where nothing is
+    seriously wrong, the first sentence says so, or says that nothing can be told from chance.
 
-    Returns
-    -------
-    RunVerdict
-        Made from the findings alone; where there are none, it says what is lacking.
-
-    Notes
-    -----
-    Findings that matter little are left out unless there is room, and those without a clause of their own
-    always. Where nothing is seriously wrong, the first sentence says so, or says that nothing can be told
-    from chance.
-
-    Examples
-    --------
     >>> from core.run import Run
     >>> from core.sources.simulation import simulate
     >>> 1 <= len(verdict(Diagnosis(simulate())).sentences) <= 3

@@ -26,23 +26,11 @@ _FIRST = ("query_id", "question", "kind", "findings")
 class Filter:
     """Which questions are listed, and in what order; "" where a part does not restrict them.
 
-    Attributes
-    ----------
-    finding : str
-        ``<diagnostic>.<name>`` of a finding that names the question.
-    where : str
-        A condition as `core.conditions.where` writes it.
-    label : str
-        A text that one of the diagnostics' columns has.
-    kind : str
-        Kind of the question, a label of its data set.
-    words : str
-        Words that the question, its answer or its id contains, each of them.
-    status : str
-        Status of the review.
-    sort : str
-        ``""`` (most worth reading first), ``run``, or a column of `worklist`, with a minus sign before it
-        where the largest come first.
+    ``finding`` is ``<diagnostic>.<name>`` of one that names the question, ``where`` a condition as
+    `core.conditions.where` writes it, ``label`` a text that one of the diagnostics' columns has, ``kind``
+    that of the question, ``words`` what the question, its answer or its id contains, each of them, and
+    ``status`` that of the review. ``sort``: ``""`` (most worth reading first), ``run``, or a column of
+    `worklist`, with a minus sign before it where the largest come first.
     """
 
     finding: str = ""
@@ -81,20 +69,12 @@ def columns_of(diagnosis: Diagnosis) -> Mapping[str, QuestionColumn]:
 def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     """Return one row per question, in the run's order: what every diagnostic says of it.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run; diagnostics that lack data have no columns.
-
-    Returns
-    -------
-    DataFrame
-        ``query_id, question, kind``; ``findings``, the titles of the findings that name the question, gravest
-        first, without those that count every case or that chance explains; ``named``, for each finding that
-        names it the place that
-        it gives the question, by key; ``<diagnostic>.<column>`` for every `QuestionColumn`; and ``reading``,
-        its place (from 1) when the questions most worth reading come first: by the gravest of ``findings``,
-        their number, and the place that the gravest gives it.
+    Columns: ``query_id, question, kind``; ``findings``, the titles of the findings that name the question,
+    gravest first, without those that count every case or that chance explains; ``named``, for each finding
+    that names it the place that it gives the question, by key; ``<diagnostic>.<column>`` for every
+    `QuestionColumn`, of diagnostics that do not lack data; and ``reading``, its place (from 1) when the
+    questions most worth reading come first: by the gravest of ``findings``, their number, and the place that
+    the gravest gives it.
     """
     run, found = diagnosis.run, diagnosis.findings()
     ids = pd.Index(run.queries["query_id"])
@@ -164,83 +144,49 @@ def select(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the rows of a worklist that a filter lets through, in its order, and what it asked in vain.
 
-    Parameters
-    ----------
-    diagnosis : Diagnosis
-        The run.
-    frame : DataFrame
-        Its `worklist`.
-    wanted : Filter
-        A part that names something unknown restricts nothing.
-    reviews : Mapping
-        `Review` by question; the others are open.
-
-    Returns
-    -------
-    DataFrame
-        With a column ``status`` and a column ``note`` more.
-    tuple of str
-        A sentence for every part that names something unknown.
+    A part of the filter that names something unknown restricts nothing, and has a sentence among the second
+    result. The rows have the columns ``status`` and ``note`` of the ``reviews`` by question; the others are
+    open.
     """
-    frame, problems = with_reviews(frame, reviews), []
-    met = np.ones(len(frame), dtype=bool)
-    tests: dict[str, Callable[[str], Any]] = {
-        "finding": lambda key: _named_by(frame, key),
+    found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
+    frame = frame.assign(
+        status=pd.Series([one.status for one in found], index=frame.index, dtype="str"),
+        note=pd.Series([one.note for one in found], index=frame.index, dtype="str"),
+    )
+    tests: Mapping[str, Callable[[str], Any]] = {
+        "finding": lambda key: [key in named for named in frame["named"]],
         "where": lambda text: frame["query_id"].isin(matching(diagnosis, text)),
-        "label": lambda text: _labelled(frame, text),
-        "kind": lambda text: _of_kind(frame, text),
+        "label": lambda text: frame[_texts(frame)].eq(text).fillna(False).any(axis=1),
+        "kind": lambda text: frame["kind"].eq(text).fillna(False),
         "words": lambda text: _has_words(diagnosis, text),
-        "status": lambda text: _of_status(frame, text),
+        "status": lambda text: frame["status"].eq(text),
     }
+    met, problems = np.ones(len(frame), dtype=bool), []
     for part, test in tests.items():
         value = getattr(wanted, part)
-        if value:
-            try:
-                met &= np.asarray(test(value), dtype=bool)
-            except InputError as error:
-                problems.append(f"{error} All questions are listed.")
+        try:
+            listed = np.asarray(test(value), dtype=bool) if value else met
+            unknown = value not in STATUSES if part == "status" else part in _IN_VAIN and not listed.any()
+            if value and unknown:
+                raise InputError(_IN_VAIN[part].format(shorten(value)))
+            met = met & listed
+        except InputError as error:
+            problems.append(f"{error} All questions are listed.")
     try:
-        found = _sorted(diagnosis, frame[met], wanted)
+        shown = _sorted(diagnosis, frame[met], wanted)
     except InputError as error:
         problems.append(str(error))
-        found = _sorted(diagnosis, frame[met], replace(wanted, sort=READING))
-    return found, tuple(problems)
+        shown = _sorted(diagnosis, frame[met], replace(wanted, sort=READING))
+    return shown, tuple(problems)
 
 
-def with_reviews(frame: pd.DataFrame, reviews: Mapping[str, Review]) -> pd.DataFrame:
-    """Return a worklist with the columns ``status`` and ``note``."""
-    found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
-    status, note = [one.status for one in found], [one.note for one in found]
-    return frame.assign(
-        status=pd.Series(status, index=frame.index, dtype="str"),
-        note=pd.Series(note, index=frame.index, dtype="str"),
-    )
-
-
-def _named_by(frame: pd.DataFrame, key: str) -> Any:
-    met = np.array([key in named for named in frame["named"]], dtype=bool)
-    if not met.any():
-        raise InputError(f"No finding {shorten(key)!r} names a question of this run at these settings.")
-    return met
-
-
-def _labelled(frame: pd.DataFrame, text: str) -> Any:
-    if text not in labels(frame):
-        raise InputError(f"No question has the label {shorten(text)!r}.")
-    return frame[_texts(frame)].eq(text).fillna(False).any(axis=1)
-
-
-def _of_kind(frame: pd.DataFrame, text: str) -> Any:
-    met = frame["kind"].eq(text).fillna(False)
-    if not met.any():
-        raise InputError(f"No question is of the kind {shorten(text)!r}.")
-    return met
-
-
-def _of_status(frame: pd.DataFrame, text: str) -> Any:
-    if text not in STATUSES:
-        raise InputError(f"{shorten(text)!r} is no status; they are {', '.join(STATUSES)}.")
-    return frame["status"].eq(text)
+# What is said of a value of a filter that names nothing.
+_IN_VAIN = {
+    "finding": "No finding {!r} names a question of this run at these settings.",
+    "label": "No question has the label {!r}.",
+    "kind": "No question is of the kind {!r}.",
+    "status": f"{{!r}} is no status; they are {', '.join(STATUSES)}.",
+}
 
 
 def _has_words(diagnosis: Diagnosis, text: str) -> Any:

@@ -2,7 +2,7 @@ import streamlit as st
 
 from ui import headlines, job_panel, show, worklist
 from ui.router import require_entrypoint
-from ui.sections.confidence import calibrate, combined, run, whatif
+from ui.sections.confidence import calibrate, run, whatif
 
 require_entrypoint()
 headlines.heading("confidence")
@@ -28,7 +28,7 @@ if show.needs_run():
         with show.more("Learn weights and a map from labels"):
             calibrate.draw()
         with show.more("Combined uncertainty"):
-            combined.draw()
+            run.combined()
         run.again()
 
         worklist.door("confidence")

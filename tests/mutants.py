@@ -51,7 +51,7 @@ AREAS = {
         "tests/core/llm/test_cache.py tests/core/calibration/test_store.py",
     ),
     "exports": (
-        "core/report/exports.py core/spreadsheet.py core/influence/export.py",
+        "core/report/exports.py core/spreadsheet.py core/influence/diagnostic.py",
         "tests/core/report/test_exports.py tests/core/test_spreadsheet.py",
     ),
 }

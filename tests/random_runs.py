@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from core.run import Run
-from core.sources.simulation_words import WORDS
-from core.validation.rows import OURS
+from core.sources.simulation_truth import WORDS
+from core.validation.fallback import OURS
 
 CORRECT = 0.6  # share of correct answers, and mean of every confidence signal
 _WORDS_EACH = 8

@@ -21,7 +21,8 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
-    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.socket core.signals "
+    "core.errors core.schema core.run core.text core.arrays core.stats core.severity core.socket core.analyses "
+    "core.signals "
     "core.spreadsheet core.context_score core.rows"
 )
 RULES = {
@@ -41,11 +42,12 @@ RULES = {
     "core.reviews": "core.errors core.files core.text",
     "core.conditions": "core.errors core.schema core.text core.diagnosis core.socket",
     "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.socket core.reviews core.conditions",
-    "core.socket": "core.errors core.run core.severity core.stats core.text",
-    "core.diagnosis": "core.run core.socket core.diagnostics",
+    "core.socket": "core.errors core.run core.text core.analyses",
+    "core.analyses": "core.errors core.run core.severity core.socket core.stats",
+    "core.diagnosis": "core.run core.socket core.analyses core.diagnostics",
     "core.severity": "core.text",
     "core.verdict": "core.diagnosis core.socket core.severity core.text",
-    "core.signals": "core.arrays core.schema core.text core.socket",
+    "core.signals": "core.arrays core.schema core.text core.socket core.analyses",
     "core.diagnostics": "core.socket " + " ".join(f"core.{name}.diagnostic" for name in NAMES),
     "core.{d}": BASE,
     "core.{d}.step": f"{BASE} core.{{d}} core.pipeline core.llm",
@@ -64,8 +66,7 @@ RULES = {
     "core.conformal.labelled": f"{BASE} core.calibration core.conformal core.llm core.pipeline",
     "core.conformal.rag": f"{BASE} core.calibration core.conformal core.conformal.labelled core.pipeline core.llm",
     # The names of the source documents are found here too, though they belong to the other two.
-    "core.confidence": f"{BASE} core.calibration core.confidence.elsewhere",
-    "core.confidence.elsewhere": "core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
+    "core.confidence": f"{BASE} core.calibration core.conformal core.conformal.rag core.uncertainty core.uncertainty.mc_dropout",
     # Lexical scores are those of the retriever, and a calibration is a file.
     "core.confidence.step": f"{BASE} core.files core.calibration core.confidence core.pipeline core.llm core.retrieval",
     "core.context_score": "core.errors",
@@ -79,7 +80,7 @@ RULES = {
     "core.llm.ollama": "core.errors core.llm",
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
-    "core.pipeline": "core.errors core.schema core.run core.text core.presets core.llm core.retrieval core.sources",
+    "core.pipeline": "core.errors core.schema core.rows core.run core.text core.presets core.llm core.retrieval core.sources",
     "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.socket core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
@@ -90,10 +91,9 @@ RULES = {
     "core.reviews core.verdict core.worklist",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
     "core.diagnostics core.report core.reviews core.cli.calibrate core.cli.validate",
-    "core.cli.learned": "core.text core.stats core.confidence",
     # A command that has no meaning without its diagnostics: it fills the store of a calibration.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis core.socket "
-    "core.diagnostics core.cli core.cli.learned core.calibration core.confidence core.conformal core.conformal.labelled core.conformal.rag",
+    "core.diagnostics core.cli core.stats core.calibration core.confidence core.conformal core.conformal.labelled core.conformal.rag",
     # Its own business is one answer, not a run.
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     "core.__main__": "core.cli",

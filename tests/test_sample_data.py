@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.diagnosis import Diagnosis
-from core.pipeline.options import RunOptions
-from core.pipeline.retrieve import PassageFinder
+from core.pipeline.begin import PassageFinder, RunOptions
 from core.run import Run
 from core.sources.dataset import load_dataset
 from core.sources.templates import template_csv

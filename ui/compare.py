@@ -10,9 +10,8 @@ import streamlit as st
 from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.errors import InputError, LeadlineError
 from core.report.compare import LETTERS, Side, check_comparable, question_columns
-from core.report.paired import SAME, SIGNS, Difference, RunPair
-from core.report.paired_text import METHOD
-from core.report.paired_text import answer as answer_of
+from core.report.paired import METHOD, SAME, SIGNS, Difference, RunPair
+from core.report.paired import answer as answer_of
 from core.run import Run
 from core.text.display import count
 from ui import cached, library, router, show, sources

@@ -8,8 +8,7 @@ import streamlit as st
 
 from core.errors import LeadlineError
 from core.report.exports import exporters
-from core.sources.simulation import SimulationOptions
-from core.sources.simulation_text import SHOWN, read_options
+from core.sources.simulation import SHOWN, SimulationOptions, read_options
 from core.text.display import count
 from ui import library, router, show, sources, uploads
 from ui.plain import plain

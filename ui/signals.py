@@ -5,10 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.report.signals import KINDS, SPEARMAN, SignalAgreement, SignalPair, signal_agreement
-from core.report.signals_text import METHOD, NOT_TRUTH
-from core.report.signals_text import answer as answer_of
-from core.text.display import DASH, number
+from core.report.signals import (
+    KINDS,
+    METHOD,
+    NOT_TRUTH,
+    SPEARMAN,
+    SignalAgreement,
+    SignalPair,
+    signal_agreement,
+)
+from core.report.signals import answer as answer_of
+from core.text.display import DASH
 from ui import cached, show
 from ui.plain import plain
 
@@ -88,13 +95,8 @@ def _row(pair: SignalPair) -> dict[str, object]:
         note = f"contrary to expectation ({', '.join(contrary)})"
     return {
         "signals": f"{pair.first.title} · {pair.second.title}",
-        **{kind: _shown(pair, kind) for kind in KINDS},
+        **{kind: DASH if pair.reason else pair[kind].text for kind in KINDS},
         "n": pair.n,
         "expected": {1: "positive", -1: "negative", 0: None}[pair.expected],
         "note": note or None,
     }
-
-
-def _shown(pair: SignalPair, kind: str) -> str:
-    one = pair[kind]
-    return DASH if pair.reason else f"{number(one.value)} ({one.range_text}), {one.p_text}"

@@ -9,8 +9,7 @@ from streamlit.navigation.page import Page
 
 from core.errors import InputError, LeadlineError
 from core.run import Run
-from core.sources.simulation import SimulationOptions, simulate
-from core.sources.simulation_text import read_options, write_options
+from core.sources.simulation import SimulationOptions, read_options, simulate, write_options
 from core.text.display import count
 from ui import cached, library, reviews, router
 from ui.plain import plain, shortened

@@ -24,9 +24,9 @@ from core.sources.formats import (
     import_file,
     n_asked_again,
 )
+from core.sources.formats.exported import check_questions
 from core.sources.guess import examples, guess_columns, values_in
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
-from core.sources.table import read_columns
 from core.sources.templates import TEMPLATES, template_csv
 from core.text.display import count
 from core.text.matching import labelled
@@ -43,12 +43,11 @@ RUN_LIVE = "Run live with these questions"
 NO_TEXTS = "This file has no texts: claims, live runs and exports of passages are not offered."
 LIMIT = "At most 400 MB and 5 million rows."
 AUTO, INFLUENCE = "auto", INFLUENCE_CSV
-_TITLES = {AUTO: "Auto-detect", INFLUENCE: "Influence CSV"}
 
 
 def title_of(name: str) -> str:
     """Return the title of a file format."""
-    return FORMATS[name].title if name in FORMATS else _TITLES.get(name, name)
+    return FORMATS[name].title if name in FORMATS else "Auto-detect" if name == AUTO else name
 
 
 def door() -> None:
@@ -157,15 +156,19 @@ def _dataset(dataset: Dataset) -> None:
 def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Sequence[str]]:
     """Return the file's columns with their first values where naming some can help, else nothing."""
     try:
-        if file_format not in (AUTO, INFLUENCE):
-            return values_in(data, name, COLUMNS_SHOWN) if FORMATS[file_format].fields else {}
-        columns = read_columns(data, name)
-        try:
-            check_mapping(suggest_mapping(columns), columns, name)
-        except InputError:
-            return values_in(data, name, COLUMNS_SHOWN)
+        columns = values_in(data, name, COLUMNS_SHOWN)
     except InputError:
-        pass
+        return {}
+    if file_format not in (AUTO, INFLUENCE):
+        return columns if FORMATS[file_format].fields else {}
+    try:
+        check_questions(columns, name)
+    except InputError:
+        return {}
+    try:
+        check_mapping(suggest_mapping(columns), columns, name)
+    except InputError:
+        return columns
     return {}
 
 

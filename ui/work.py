@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from core.llm import LLM, CompletionCache, default_cache_path
@@ -17,11 +16,10 @@ from core.pipeline import (
     Step,
     another_run,
     begin,
-    fill,
     measure_speed,
     plan_steps,
 )
-from core.pipeline.steps import asks_questions, check_models
+from core.pipeline.steps import ProgressCallback, asks_questions, drive
 from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
 from ui import library, servers
@@ -92,23 +90,23 @@ def carry_out(page: str, work: Work) -> Job:
         job.meter.what = "loading the model"
         llms = models.opened()
         run, done = _source(work, llms, job), False
-        check_models(run, work.steps, llms)
+
+        @contextmanager
+        def around(step: Step, run: Run) -> Iterator[ProgressCallback]:
+            with models.turn(job, step):
+                job.meter = Progress(unit=f"{step.noun}s")
+                job.begun, job.step = run, step
+                yield job.meter.update
+
+        def keep(part: Run) -> None:
+            if job.step is not None and n_done(part, job.step):
+                job.partial = part
+
         # Two jobs, or two dashboards on one folder, do not pay for the same run.
         with sole_writer(library.folder_of(run)), CompletionCache(default_cache_path()) as cache:
-            for step in work.steps:
-                with models.turn(job, step):
-                    job.meter = Progress(unit=f"{step.noun}s")
-                    job.begun, job.step = run, step
-                    run = fill(
-                        run,
-                        step,
-                        llm=llms[step.name],
-                        cache=cache,
-                        progress=job.meter.update,
-                        cancelled=job.cancelled,
-                        on_part=partial(_keep, job, step),
-                        on_call=job.take,
-                    )
+            told = {"cancelled": job.cancelled, "on_part": keep, "on_call": job.take}
+            for step, _, filled in drive(run, work.steps, llms, around, cache=cache, **told):
+                run = filled
                 # A run that has no answer yet is nothing to look at, and takes nobody's place.
                 done |= n_done(run, step) > 0 or not job.cancelled()
                 if done:
@@ -119,11 +117,6 @@ def carry_out(page: str, work: Work) -> Job:
         return run if done else None
 
     return registry().start(Job(page, "run", f"Run of {work.name}", work), fill_all)
-
-
-def _keep(job: Job, step: Step, part: Run) -> None:
-    if n_done(part, step):
-        job.partial = part
 
 
 def n_done(run: Run, step: Step) -> int:

@@ -7,21 +7,10 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from core.answers.analysis import Answers, analyse_answers
-from core.answers.evidence import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE
+from core.analyses import Analyses
+from core.answers.analysis import FIRST, GOLD, MISSING, PARTS, PRESENT, REFERENCE, Answers, analyse_answers
 from core.severity import SEVERITIES, WRONG, graded
-from core.socket import (
-    BAD,
-    GOOD,
-    UNCLEAR,
-    Analyses,
-    Definition,
-    Diagnostic,
-    Finding,
-    Number,
-    QuestionColumn,
-    by_name,
-)
+from core.socket import BAD, GOOD, UNCLEAR, Definition, Diagnostic, Finding, Number, QuestionColumn, by_name
 from core.stats import wilson_interval
 from core.text.display import count, part, percent, share_interval
 
@@ -110,23 +99,14 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     right = f"{part(of - n, of, 'answer')} {'is' if of == 1 or of - n == 1 < of < 20 else 'are'} correct"
     return (
         Finding(
-            "wrong_answers",
-            f"{sentence}.{told}",
-            n,
-            of,
-            interval=interval,
-            severity=severity,
-            advice=advice,
-            fix=fix,
-            query_ids=tuple(ordered["query_id"]),
-            tone=tone,
+            "wrong_answers", f"{sentence}.{told}", n, of, interval=interval, severity=severity, advice=advice,
+            fix=fix, query_ids=tuple(ordered["query_id"]), tone=tone,
             clause=f"{right} (95 % interval {percent((of - n) / of, (1 - high, 1 - low))})"
             if tone == GOOD
             else f"{sentence} (95 % interval {percent(n / of, interval)}).{told}".removesuffix("."),
-            label="Incorrect",
-            reads="with an incorrect answer",
+            label="Incorrect", reads="with an incorrect answer",
         ),
-    )
+    )  # fmt: skip
 
 
 def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
@@ -135,9 +115,7 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
     there, missing = where.isin([FIRST, PRESENT]), where.eq(MISSING)
     n_there, n_missing = int(there.sum()), int(missing.sum())
     unknown = n - n_there - n_missing
-    if not n:
-        return "", "", "", wrong
-    if 2 * unknown >= n:
+    if 2 * unknown >= n:  # or there is none
         return "", "", "", wrong
     by_words, by_gold = (bool(wrong["evidence_by"].eq(by).any()) for by in (REFERENCE, GOLD))
     names = (("the right passage", by_gold), ("the reference answer", by_words))
@@ -167,54 +145,42 @@ def _explained(wrong: pd.DataFrame) -> tuple[str, str, str, pd.DataFrame]:
 
 
 def _empty(answers: Answers) -> Sequence[Finding]:
-    q = answers.queries
-    asked, empty = int(q["answer_status"].notna().sum()), q["answer_status"].eq("empty").fillna(False)
-    n = int(empty.sum())
+    asked, n = int(answers.queries["answer_status"].notna().sum()), answers.n("empty")
     if n <= _MANY_EMPTY * asked:
         return ()
     are = "is" if n == 1 else "are"
-    return (
-        Finding(
-            "empty_baselines",
-            f"{n:,} of {count(asked, 'baseline')} {are} empty: the model wrote no answer to compare with.",
-            n,
-            asked,
-            interval=wilson_interval(n / asked, asked),
-            severity=graded(WRONG, wilson_interval(n / asked, asked)),
-            advice=_DEFINE["empty_baselines"].advice,
-            label="Empty baseline",
-            reads="with an empty baseline",
-            query_ids=tuple(q.loc[empty, "query_id"]),
-            clause=f"{n:,} of {count(asked, 'answer')} {are} empty, so all else is about the other {asked - n:,}",
-            topic="missing",
-        ),
-    )
+    return _silent(
+        answers, "empty_baselines", ["empty"], asked,
+        f"{n:,} of {count(asked, 'baseline')} {are} empty: the model wrote no answer to compare with",
+        f"{n:,} of {count(asked, 'answer')} {are} empty, so all else is about the other {asked - n:,}",
+        "with an empty baseline", "Empty baseline",
+    )  # fmt: skip
 
 
 def _without_answer(answers: Answers) -> Sequence[Finding]:
-    q = answers.queries
-    silent = q["answer_status"].isin(["empty", "abstained", "error"])
-    n, of = int(silent.sum()), len(q)
+    kinds = {"empty": "empty", "abstained": "abstained", "error": "failed"}
+    n, of = sum(map(answers.n, kinds)), len(answers.queries)
     if not n:
         return ()
-    kinds = (("empty", "empty"), ("abstained", "abstained"), ("error", "failed"))
-    have = "has" if n == 1 else "have"
-    parts = ", ".join(f"{answers.n(status):,} {word}" for status, word in kinds if answers.n(status))
+    parts = ", ".join(f"{answers.n(status):,} {word}" for status, word in kinds.items() if answers.n(status))
+    said = f"{n:,} of {count(of, 'question')} {'has' if n == 1 else 'have'} no answer ({parts})"
+    return _silent(answers, "no_answer", [*kinds], of, said, said, "without an answer")
+
+
+def _silent(
+    answers: Answers, name: str, statuses: Sequence[str], of: int, said: str, clause: str, reads: str,
+    label: str = "",
+) -> Sequence[Finding]:  # fmt: skip
+    """Return the finding on the questions of some statuses."""
+    ids = answers.queries["query_id"][answers.queries["answer_status"].isin(statuses)]
+    interval = wilson_interval(len(ids) / of, of)
     return (
         Finding(
-            "no_answer",
-            f"{n:,} of {count(of, 'question')} {have} no answer ({parts}).",
-            n,
-            of,
-            interval=wilson_interval(n / of, of),
-            severity=graded(WRONG, wilson_interval(n / of, of)),
-            advice=_DEFINE["no_answer"].advice,
-            reads="without an answer",
-            query_ids=tuple(q.loc[silent, "query_id"]),
-            clause=f"{n:,} of {count(of, 'question')} {have} no answer ({parts})",
-            topic="missing",
+            name, f"{said}.", len(ids), of, interval, severity=graded(WRONG, interval),
+            advice=_DEFINE[name].advice, query_ids=tuple(ids), clause=clause, topic="missing", label=label,
+            reads=reads,
         ),
-    )
+    )  # fmt: skip
 
 
 def _analyse(diagnosis: Analyses) -> Answers:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.calibration.provenance import Provenance, provenance_of
 from core.calibration.saved import Method, SavedCalibration
 from core.calibration.weighted import RANGES, THRESHOLD, WEIGHTS, Weighting, confidences, configured
 from core.errors import InputError
 from core.signals import OF_TABLE, Signal, confidence, label_free, signals_of
-from core.socket import Analyses, Setting
+from core.socket import Setting
 from core.text.display import shorten
 
 # Columns of the run's signals that have a weight by default, by their names among weights, and for people.

@@ -79,7 +79,7 @@ NO_MAP = ConfidenceMap()
 
 
 @dataclass(frozen=True)
-class Quality:
+class ConfidenceQuality:
     """How well a confidence separates correct from wrong answers.
 
     Attributes
@@ -108,21 +108,21 @@ class Mapped:
     ----------
     map : ConfidenceMap
         Fitted to all answers; kind ``none`` where it cannot be.
-    before : Quality
+    before : ConfidenceQuality
         Of the confidence as it is.
-    after : Quality
+    after : ConfidenceQuality
         Of the cross-validated probability: each answer's by a map fitted to others.
     reason : str
         Why no map could be fitted; empty where it could.
     """
 
     map: ConfidenceMap
-    before: Quality
-    after: Quality
+    before: ConfidenceQuality
+    after: ConfidenceQuality
     reason: str
 
 
-def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
+def quality(confidence: ArrayLike, correct: ArrayLike) -> ConfidenceQuality:
     """Return every measure of a confidence at once.
 
     Parameters
@@ -133,13 +133,14 @@ def quality(confidence: ArrayLike, correct: ArrayLike) -> Quality:
         1 correct, 0 wrong; NaN is left out.
     """
     p, right = known_pairs(confidence, correct)
-    return Quality(
+    order = np.round(p, 9)  # ties are ties however they were summed
+    return ConfidenceQuality(
         p.size,
         expected_calibration_error(p, right),
         maximum_calibration_error(p, right),
         brier_score(p, right),
-        auroc(right, p),
-        aurc(p, right),
+        auroc(right, order),
+        aurc(order, right),
     )
 
 
@@ -189,7 +190,7 @@ def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: in
         reason = (
             f"too few labels: {n_right} correct and {p.size - n_right} wrong, at least {2 * _FOLDS} of each"
         )
-        return Mapped(ConfidenceMap(), before, Quality(0, *[math.nan] * 5), f"{reason} are needed")
+        return Mapped(ConfidenceMap(), before, ConfidenceQuality(0, *[math.nan] * 5), f"{reason} are needed")
     fold, tested = np.empty(p.size, dtype=np.int64), np.full(p.size, math.nan)
     shuffled = np.lexsort((np.random.default_rng(seed).permutation(p.size), right))
     fold[shuffled] = np.arange(p.size) % _FOLDS

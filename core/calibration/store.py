@@ -1,4 +1,7 @@
-"""The calibration scores on disk: one row per question with its context, of one score and one model only."""
+"""The calibration scores on disk: one row per question with its context, of one score and one model only.
+
+Their table is created, migrated from that of rag_uq, or refused.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import hashlib
 import json
 import math
 import os
+import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,28 +19,81 @@ from typing import Any
 
 import pandas as pd
 
-from core.calibration.provenance import Provenance
-from core.calibration.store_table import (
-    ELSEWHERE,
-    METHOD,
-    PROVENANCE,
-    TABLE,
-    TYPES,
-    WORDING,
-    StoreError,
-    set_up,
-)
-from core.database import Database
+from core.calibration.provenance import UNKNOWN, Provenance
+from core.database import Database, StoreWords, immediate
 from core.errors import InputError
-from core.spreadsheet import csv_bytes
 from core.text.strict import clean
 
+SCHEMA_VERSION = 1
+TABLE = "calibration_scores"
+METHOD = "calibration_method"  # at most one row, and only where a confidence is weighed
+# The score of stores that rag_uq has made: it needs the true answer, so a new answer has none.
+TRUTH_SCORE = "1 − ROUGE-L to the true answer"
+# Columns with their types in pandas; the first eight are those that rag_uq documents.
+TYPES: Mapping[str, str] = {
+    "id": "int64",
+    "query_hash": "str",
+    "question": "str",
+    "context": "str",
+    "prediction": "str",
+    "true_answer": "str",
+    "nonconformity_score": "float64",
+    "timestamp": "str",
+    "score_name": "str",
+    "model": "str",
+    "prompt": "str",
+    "retriever": "str",
+    "correct": "boolean",
+    "kind": "str",
+    "excluded": "str",
+}
+PROVENANCE = ("score_name", "model", "prompt", "retriever")
+_SCHEMA = f"""
+CREATE TABLE {TABLE} (
+    id INTEGER PRIMARY KEY,
+    query_hash TEXT UNIQUE,
+    question TEXT,
+    context TEXT,
+    prediction TEXT,
+    true_answer TEXT,
+    nonconformity_score REAL,
+    timestamp DATETIME,
+    score_name TEXT NOT NULL,
+    model TEXT NOT NULL,
+    prompt TEXT NOT NULL,
+    retriever TEXT NOT NULL,
+    correct INTEGER,
+    kind TEXT,
+    excluded TEXT
+)
+"""
+# What fills the first eight columns, from the table that rag_uq documents and from the one it makes.
+_DOCUMENTED = {name: name for name in list(TYPES)[:8]}
+_MADE = {**_DOCUMENTED, "context": "NULL", "prediction": "predicted_answer", "timestamp": "created_at"}
+_OLD = (
+    (set(_DOCUMENTED), _DOCUMENTED),
+    (set(_MADE.values()) - {"NULL"} | {"rouge_l"}, _MADE),
+)
+
+
+class StoreError(InputError):
+    """A calibration store cannot be used: damaged, not writable, of a newer version or of another score."""
+
+
+ELSEWHERE = "or choose another file"
+WORDING = StoreWords(
+    "calibration store",
+    StoreError,
+    "restore a copy of it, or move it away and calibrate again (answers in the completion cache are not paid "
+    "for twice),",
+    ELSEWHERE,
+)
 _NUMBERS = ("query_hash", "nonconformity_score", "correct", "kind", "excluded")
 _WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CalibrationCase:
     """A question of the calibration set.
 
     Attributes
@@ -90,7 +147,7 @@ class CalibrationStore:
     Examples
     --------
     >>> import tempfile
-    >>> case = Case("Who?", "Ada was first.", "Ada", "Ada", score=0.1, correct=True)
+    >>> case = CalibrationCase("Who?", "Ada was first.", "Ada", "Ada", score=0.1, correct=True)
     >>> with tempfile.TemporaryDirectory() as folder, CalibrationStore(f"{folder}/calibration.db") as store:
     ...     print(store.add([case], Provenance("length", "model", "prompt", "retriever")))
     ...     print(store.has("Who?", "Ada was first."), store.usable()["nonconformity_score"].tolist())
@@ -101,7 +158,7 @@ class CalibrationStore:
     def __init__(self, path: str | os.PathLike[str], provenance: Provenance | None = None) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._db = Database(self.path, WORDING, lambda db: set_up(db, self.path))
+        self._db = Database(self.path, WORDING, lambda db: _set_up(db, self.path))
         try:
             if provenance is not None:
                 self._check(provenance)
@@ -125,7 +182,7 @@ class CalibrationStore:
 
     def add(
         self,
-        cases: Iterable[Case],
+        cases: Iterable[CalibrationCase],
         provenance: Provenance,
         *,
         replace: bool = False,
@@ -167,11 +224,6 @@ class CalibrationStore:
         with self._lock:
             return bool(self._db.execute(f"SELECT 1 FROM {TABLE} WHERE query_hash = ?", (key,)))
 
-    def hashes(self) -> set[str]:
-        """Return the `query_hash` of every stored question."""
-        with self._lock:
-            return {key for (key,) in self._db.execute(f"SELECT query_hash FROM {TABLE}")}
-
     def frame(self) -> pd.DataFrame:
         """Return all rows in the order in which they were stored.
 
@@ -184,9 +236,7 @@ class CalibrationStore:
 
         Without ``texts``, which may be long, only what a calibration is computed from.
         """
-        rows = self._read(
-            [*TYPES] if texts else ["query_hash", "nonconformity_score", "correct", "kind", "excluded"]
-        )
+        rows = self._read([*TYPES] if texts else _NUMBERS)
         return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
@@ -208,10 +258,6 @@ class CalibrationStore:
     def include(self, ids: Sequence[int]) -> None:
         """Use excluded rows again; InputError where no row has such an id."""
         self._mark(ids, None)
-
-    def to_csv(self) -> bytes:
-        """Return all rows as CSV that a spreadsheet can open safely."""
-        return csv_bytes(self.frame())
 
     def close(self) -> None:
         """Close the file; the instance cannot be used afterwards."""
@@ -272,7 +318,7 @@ class CalibrationStore:
             )
 
 
-def _row(case: Case, provenance: Provenance, now: str) -> tuple[object, ...]:
+def _row(case: CalibrationCase, provenance: Provenance, now: str) -> tuple[object, ...]:
     texts = (case.question, case.context, case.prediction, case.true_answer)
     correct = None if case.correct is None else int(case.correct)
     key = query_hash(case.question, case.context)
@@ -290,3 +336,49 @@ _READ: dict[str, Any] = {
     "float64": lambda value: float(value) if isinstance(value, (int, float)) else math.nan,
     "boolean": lambda value: bool(value) if value in (0, 1) else None,
 }
+
+
+def _set_up(db: sqlite3.Connection, path: Path) -> None:
+    """Create or migrate the table in one transaction; StoreError where the file holds something else."""
+    if _is_ready(db, path):
+        return
+    with immediate(db):
+        if _is_ready(db, path):  # another process was quicker
+            return
+        columns = set(_columns(db))
+        sources = next((sources for old, sources in _OLD if columns == old), None)
+        if sources is not None:
+            db.execute(f"ALTER TABLE {TABLE} RENAME TO old_scores")
+        elif db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise StoreError(
+                f"{path} is a database of another program, not a calibration store; choose another file with "
+                "--store."
+            )
+        db.execute(_SCHEMA)
+        if sources is not None:
+            _migrate(db, sources)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    columns = _columns(db)
+    if version > SCHEMA_VERSION and columns:
+        raise StoreError(
+            f"The calibration store {path} was written by a newer version of Leadline (format {version}; "
+            f"this one reads up to {SCHEMA_VERSION}); update Leadline {ELSEWHERE}."
+        )
+    return bool(version == SCHEMA_VERSION and columns == [*TYPES])
+
+
+def _columns(db: sqlite3.Connection) -> list[str]:
+    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({TABLE})")]
+
+
+def _migrate(db: sqlite3.Connection, sources: Mapping[str, str]) -> None:
+    db.execute(
+        f"INSERT INTO {TABLE} ({', '.join((*sources, *PROVENANCE))}) "
+        f"SELECT {', '.join(sources.values())}, ?, ?, ?, ? FROM old_scores ORDER BY id",
+        astuple(Provenance(TRUTH_SCORE, UNKNOWN, UNKNOWN, UNKNOWN)),
+    )
+    db.execute("DROP TABLE old_scores")

@@ -99,16 +99,12 @@ class RangeWarning:
     ----------
     n, n_outside : int
         Values; those outside the range, which count as its nearest end.
-    low, high : float
-        The smallest and the largest value.
     sentence : str
         What is wrong, for people.
     """
 
     n: int
     n_outside: int
-    low: float
-    high: float
     sentence: str
 
 
@@ -183,15 +179,8 @@ def calculate_confidence(
     >>> found.score, dict(found.components), found.passes
     (0.72, {'similarity': 0.89, 'lexical': 0.39, 'llm': 0.92}, True)
     """
-    given = {"similarity": similarity, "lexical": lexical, "llm": llm}
-    return weigh(given, configured(weights, ranges, threshold))
-
-
-def weigh(signals: Mapping[str, float | None], weighting: Weighting) -> Confidence:
-    """Return the confidence of one answer by any named signals, as `calculate_confidence`.
-
-    Signals without a weight are ignored; a signal with a weight that is not given is missing.
-    """
+    signals = {"similarity": similarity, "lexical": lexical, "llm": llm}
+    weighting = configured(weights, ranges, threshold)
     weights = weighting.weights
     unit = {name: normalised(_number(signals.get(name)), *weighting.ranges[name])[()] for name in weights}
     missing = [name for name, weight in weights.items() if weight and math.isnan(unit[name])]
@@ -298,7 +287,7 @@ def range_warning(
         said += ": it looks like a share or a cosine" if least >= 0 and most <= 1 < high else ""
     else:
         return None
-    return RangeWarning(known.size, n_outside, least, most, f"{said}. Declare its real range.")
+    return RangeWarning(known.size, n_outside, f"{said}. Declare its real range.")
 
 
 def _number(value: float | None) -> float:

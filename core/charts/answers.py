@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.answers.analysis import Answers
-from core.answers.evidence import FIRST, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN
+from core.answers.analysis import FIRST, MISSING, PARTS, PRESENT, REFERENCE, UNKNOWN, Answers
 from core.charts import theme
 from core.conditions import where
 from core.text.display import count, percent

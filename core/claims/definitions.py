@@ -185,12 +185,5 @@ PLANTED = by_name(
     Definition("none", "No error", "A passage supports the claim; to flag it is a false alarm.", ERROR),
 )  # fmt: skip
 
-DEFINITIONS = (
-    *METRICS.values(),
-    *STATES.values(),
-    *VERDICTS.values(),
-    *CAUSAL_LABELS.values(),
-    *QUADRANTS.values(),
-    *REASONS.values(),
-    *PLANTED.values(),
-)
+_TABLES = (METRICS, STATES, VERDICTS, CAUSAL_LABELS, QUADRANTS, REASONS, PLANTED)
+DEFINITIONS = tuple(one for table in _TABLES for one in table.values())

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from core.claims.analysis.claims_analysis import ClaimsAnalysis, analyse_claims
-from core.claims.analysis.layout import layout_of
-from core.claims.analysis.question_tables import step_facts
+from core.analyses import Analyses
+from core.claims.analysis import ClaimsAnalysis, analyse_claims
 from core.claims.definitions import DEFINITIONS, QUADRANT
 from core.claims.findings import findings
+from core.claims.layout import layout_of
+from core.claims.matrix import DEFAULT_SUPPORT
 from core.claims.quadrants import quadrant_counts
 from core.claims.rafe import DEFAULT_K
+from core.claims.scores import step_facts
 from core.claims.step import ClaimsStep
-from core.claims.three_valued import DEFAULT_SUPPORT
-from core.socket import REASON, Analyses, Diagnostic, Export, Need, Number, QuestionColumn, Setting
+from core.socket import REASON, Diagnostic, Export, Need, Number, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 from core.stats import clustered_interval, mean_in_unit
 from core.text.display import share_interval
@@ -45,53 +44,44 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
     irrelevant + unscored = all. Means are over answers, the unit of all other means.
     """
     q = claims.queries
-    counts: dict[str, Any] = {key: int(q[column].sum()) for key, column in _COUNTS.items()}
+    counts = {key: int(q[column].sum()) for key, column in _COUNTS.items()}
     n, judged = counts["n_claims"], counts["n_claims_supported"] + counts["n_claims_not_supported"]
     grounding, *interval = mean_in_unit(q["grounding"])
     uncertainty, *_ = mean_in_unit(q["mean_uncertainty"])
-    facts = {
-        **counts,
-        "mean_grounding": _known(grounding),
-        "n_grounding": int(q["grounding"].notna().sum()),
-        "grounding_ci": None if np.isnan(interval).any() else interval,
-        "mean_claim_uncertainty": _known(uncertainty),
-        "n_claim_uncertainty": int(q["mean_uncertainty"].notna().sum()),
-        "n_with_claims": claims.n_with_claims,
-        "n_verdicts_changed": claims.n_verdicts_changed,
-        "n_verdicts_from_file": claims.n_verdicts_from_file,
-        "claims_judge": claims.judge,
-        "claims_extracted_by": (step_facts(claims.run) or {}).get("decomposition"),
-        "support_threshold": claims.threshold,
-        "claims_undefined_reasons": q["reason"].value_counts().to_dict(),
-        "quadrants": _quadrants(claims),
-    }
+    n_grounding, n_uncertainty = (int(q[name].notna().sum()) for name in ("grounding", "mean_uncertainty"))
+    ci = None if np.isnan(interval).any() else (interval[0], interval[1])
     supported = clustered_interval(q["n_supported"], q["n_supported"] + q["n_not_supported"])
     joint = f"{counts['n_claims_joint']:,} by two passages together only" if counts["n_claims_joint"] else ""
     note = "; ".join(filter(None, [share_interval(supported) if judged else "", joint]))
+    extracted_by = (step_facts(claims.run) or {}).get("decomposition")
     shown = (
-        Number("n_claims", "Claims", facts["n_claims"], n=facts["n_with_claims"], noun="answer", place="row"),
-        Number(
-            "n_claims_supported", "Supported claims", facts["n_claims_supported"], of=judged, note=note,
-            place="card",
-        ),
-        Number("n_claims_irrelevant", "Irrelevant claims", facts["n_claims_irrelevant"], of=n, place="row"),
-        Number("n_claims_unscored", "Unscored claims", facts["n_claims_unscored"], of=n, place="row"),
-        Number("n_cells_unscored", "Unscored cells", facts["n_cells_unscored"], place="row"),
-        Number(
-            "mean_grounding", "Mean grounding", facts["mean_grounding"], n=facts["n_grounding"], noun="answer",
-            interval=facts["grounding_ci"], define="grounding", place="card",
-        ),
-        Number(
-            "mean_claim_uncertainty", "Mean claim uncertainty U", facts["mean_claim_uncertainty"],
-            n=facts["n_claim_uncertainty"], noun="answer", define="claim_uncertainty", place="row",
-        ),
-        Number("claims_undefined_reasons", "Grounding undefined because", facts["claims_undefined_reasons"], define=REASON, place="row"),
-        Number("quadrants", "Passages, influence vs support", facts["quadrants"], define=QUADRANT, place="row"),
-        Number("claims_judge", "Claims verified by", facts["claims_judge"], place="setup"),
-        Number("claims_extracted_by", "Claims extracted by", facts["claims_extracted_by"], place="setup"),
+        Number("n_claims", "Claims", n, n=claims.n_with_claims, noun="answer", place="row"),
+        Number("n_claims_supported", "Supported claims", counts["n_claims_supported"], of=judged, note=note, place="card"),
+        Number("n_claims_irrelevant", "Irrelevant claims", counts["n_claims_irrelevant"], of=n, place="row"),
+        Number("n_claims_unscored", "Unscored claims", counts["n_claims_unscored"], of=n, place="row"),
+        Number("n_cells_unscored", "Unscored cells", counts["n_cells_unscored"], place="row"),
+        Number("mean_grounding", "Mean grounding", _known(grounding), n=n_grounding, noun="answer",
+            interval=ci, define="grounding", place="card"),
+        Number("mean_claim_uncertainty", "Mean claim uncertainty U", _known(uncertainty), n=n_uncertainty, noun="answer",
+            define="claim_uncertainty", place="row"),
+        Number("claims_undefined_reasons", "Grounding undefined because", q["reason"].value_counts().to_dict(),
+            define=REASON, place="row"),
+        Number("quadrants", "Passages, influence vs support", _quadrants(claims), define=QUADRANT, place="row"),
+        Number("claims_judge", "Claims verified by", claims.judge, place="setup"),
+        Number("claims_extracted_by", "Claims extracted by", extracted_by, place="setup"),
     )  # fmt: skip
-    keys = {number.key for number in shown}
-    return (*shown, *(Number(key, value=value) for key, value in facts.items() if key not in keys))
+    others = {
+        "n_claims_not_supported": counts["n_claims_not_supported"],
+        "n_claims_joint": counts["n_claims_joint"],
+        "n_grounding": n_grounding,
+        "grounding_ci": ci and [*ci],
+        "n_claim_uncertainty": n_uncertainty,
+        "n_with_claims": claims.n_with_claims,
+        "n_verdicts_changed": claims.n_verdicts_changed,
+        "n_verdicts_from_file": claims.n_verdicts_from_file,
+        "support_threshold": claims.threshold,
+    }
+    return (*shown, *(Number(key, value=value) for key, value in others.items()))
 
 
 def _known(value: float) -> float | None:
@@ -110,12 +100,15 @@ def claims_csv(diagnosis: Analyses) -> bytes:
     """Return one row per claim of an answer and passage; no rows without claims.
 
     Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
-    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. Claims of
+    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. A passage
+    that supports the claim together with another one names it in ``second_passage_id``, with the two's
+    ``joint_probability`` and ``joint_judge``; one that does so with several has a row for each. Claims of
     reference answers are not included.
     """
-    claims = diagnosis["claims"]
-    frame = claims.to_frame().assign(support_threshold=claims.threshold)
-    return csv_bytes(frame, diagnosis.run.data_source)
+    claims, run = diagnosis["claims"], diagnosis.run
+    pairs = run["joint_support"].rename(columns={"probability": "joint_probability", "judge": "joint_judge"})
+    frame = claims.to_frame().merge(pairs, "left", ["query_id", "claim_id", "passage_id"])
+    return csv_bytes(frame.assign(support_threshold=claims.threshold), run.data_source)
 
 
 def _analyse(diagnosis: Analyses) -> ClaimsAnalysis:

@@ -1,19 +1,85 @@
 """The claim-evidence matrix: how well the passages support each claim of an answer.
 
-A matrix M has one row per claim and one column per passage. A cell is the probability that the passage
-supports the claim (or simply 0 / 1), and NaN where the verifier failed. NaN is *unscored*: a state of its
-own, never read as "not supported".
+One row per claim, one column per passage. A cell is the probability that the passage supports the claim (or
+simply 0 / 1), and NaN where the verifier failed. NaN is *unscored*: a state of its own, never read as "not
+supported". Yes, no and unknown are 1, 0 and NaN.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.three_valued import DEFAULT_SUPPORT, any_true, as_matrix, mean_known, thresholded
 from core.claims.types import Bools, Floats, Labels
+
+DEFAULT_SUPPORT = 0.5
+
+
+class KnownShare(NamedTuple):
+    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined.
+
+    What is known is seldom a fair sample: one supporting passage is enough to know, so known claims are more
+    often supported.
+    """
+
+    value: float
+    n: int
+    n_left_out: int
+    reason: str | None = None
+
+
+def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
+    """Return a matrix as float64 of two dimensions; ``[]`` is a matrix without claims.
+
+    ValueError where it is not two-dimensional, or a cell is neither NaN nor in [0, 1].
+    """
+    array = np.asarray(matrix, dtype=np.float64)
+    if array.ndim == 1 and not array.size:
+        array = array.reshape(0, 0)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, claims by passages; its shape is {array.shape}.")
+    outside = array[(array < 0) | (array > 1)]
+    if outside.size:
+        raise ValueError(f"{name} must hold probabilities in [0, 1] or NaN, got {outside[0]}.")
+    return array
+
+
+def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
+    """Return 1 where a probability reaches the threshold, 0 where it does not, NaN where it is unknown.
+
+    ValueError where ``threshold`` is not in (0, 1]: at 0 everything would be supported.
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
+    array = np.asarray(values, dtype=np.float64)
+    return np.where(np.isnan(array), np.nan, array >= threshold)
+
+
+def any_true(values: Floats, axis: int) -> Floats:
+    """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if all are 0, NaN if unknown.
+
+    One 1 settles it whatever the unknown ones are; an empty axis is unknown.
+    """
+    unknown = np.isnan(values).any(axis=axis) | (values.shape[axis] == 0)
+    return np.where((values == 1).any(axis=axis), 1.0, np.where(unknown, np.nan, 0.0))
+
+
+def mean_known(m: Floats, axis: int) -> Floats:
+    """Return the mean of the known values along an axis; NaN where none is known."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(m).sum(axis=axis) / (~np.isnan(m)).sum(axis=axis)
+
+
+def share(values: Floats, nothing: str = "no_claims") -> KnownShare:
+    """Return the mean of the known values; undefined as ``unscored``, or ``nothing`` without values."""
+    known = values[~np.isnan(values)]
+    if known.size:
+        return KnownShare(float(known.mean()), known.size, values.size - known.size)
+    return KnownShare(np.nan, 0, values.size, "unscored" if values.size else nothing)
+
 
 WELL_SUPPORTED, FRAGILE, UNSUPPORTED, UNSCORED = "well supported", "fragile", "unsupported", "unscored"
 # Not in a matrix: supported by two passages together only, and nothing to support.
@@ -81,15 +147,11 @@ def passage_importance(M: ArrayLike, threshold: float | None = None) -> Floats:
 
 
 def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
-    """Return the state of every claim.
+    """Return the state of every claim, an array of str.
 
-    Returns
-    -------
-    ndarray of str
-        *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none
-        does, and every passage was scored; *unscored*: no cell was scored, or no support was found while
-        some cells are unscored. What is unknown is not unsupported. (A fragile claim with unscored cells may
-        be better supported than is known.)
+    *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none does,
+    and every passage was scored; *unscored*: no cell was scored, or no support was found while some are
+    unscored.
     """
     support = thresholded(as_matrix(M), threshold)
     n_supporting = (support == 1).sum(axis=1)
@@ -99,50 +161,13 @@ def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimEvidenceMatrix:
-    """The claims of one answer against the passages it was given, and every score that follows.
+    """The claims of one answer against the passages it was given, and every score that follows."""
 
-    Attributes
-    ----------
-    claims : tuple of str
-        Texts or identifiers, one per row.
-    passages : tuple of str
-        Labels, one per column, in retrieval order.
-    probabilities : ndarray of float64, shape (n_claims, n_passages)
-        Read-only; NaN = unscored.
-    relevant : ndarray of bool
-        False for refusals and talk about the answer; such claims enter no mean.
-    judge : str
-        Who verified.
-    threshold : float
-        From this probability on a passage supports a claim.
-    """
-
-    claims: tuple[str, ...]
-    passages: tuple[str, ...]
-    probabilities: Floats
-    relevant: Bools
-    judge: str
-    threshold: float = DEFAULT_SUPPORT
-
-    def __post_init__(self) -> None:
-        claims, passages = tuple(self.claims), tuple(self.passages)
-        matrix = as_matrix(self.probabilities, "probabilities").copy()
-        if not matrix.size and not (claims and passages):
-            matrix = matrix.reshape(len(claims), len(passages))
-        if matrix.shape != (len(claims), len(passages)):
-            raise ValueError(
-                f"probabilities must have a row for each of {len(claims)} claims and a column for each of "
-                f"{len(passages)} passages; its shape is {matrix.shape}."
-            )
-        relevant = np.array(self.relevant, dtype=bool)
-        if relevant.shape != (len(claims),):
-            raise ValueError(f"relevant must have {len(claims)} entries, one per claim; got {relevant.size}.")
-        thresholded(matrix, self.threshold)  # refuses a threshold that makes no sense
-        matrix.setflags(write=False)
-        relevant.setflags(write=False)
-        for name, value in (("claims", claims), ("passages", passages), ("probabilities", matrix)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "relevant", relevant)
+    claims: tuple[str, ...]  # one per row
+    passages: tuple[str, ...]  # one per column, in retrieval order
+    probabilities: Floats  # NaN = unscored
+    relevant: Bools  # False for refusals and talk about the answer; such claims enter no mean
+    threshold: float = DEFAULT_SUPPORT  # from this probability on a passage supports a claim
 
     @property
     def uncertainty(self) -> Floats:
@@ -153,8 +178,3 @@ class ClaimEvidenceMatrix:
     def support_maximum(self) -> Floats:
         """Best support of every claim by a single passage."""
         return support_maximum(self.probabilities)
-
-    @property
-    def passage_importance(self) -> Floats:
-        """Mean support of every passage for the relevant claims."""
-        return passage_importance(self.probabilities[self.relevant])

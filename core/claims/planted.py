@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.definitions import PLANTED
 from core.claims.rafe import NOT_SUPPORTED, SUPPORTED
 from core.stats import wilson_interval
@@ -19,25 +19,18 @@ ERRORS, CLEAN, TOGETHER = "errors", "none", "two_passages"
 class PlantedErrors:
     """What a verifier made of claims whose errors are known.
 
-    Attributes
-    ----------
-    judge : str or None
-        Who verified the claims.
-    n_verified, n_flagged : int
-        Claims with a verdict, and how many of them are called not supported.
-    table : DataFrame
-        One row for all errors, one per kind, then one each for claims that only two passages support together
-        and for claims without an error: ``planted, title, meaning, n`` with a verdict, ``n_unscored``;
-        ``n_found, share, low, high`` (95 %, Wilson); ``chance, chance_low, chance_high``. Found is an error
-        that is called not supported, and a claim of two passages that is called supported; of claims without
-        an error, those called not supported: false alarms. ``n_questions`` have a claim with the wrong
-        verdict. ``chance`` is what as many verdicts at random would give, with their middle 95 %
-        (hypergeometric).
+    ``table`` has one row for all errors, one per kind, then one each for claims that only two passages
+    support together and for claims without an error: ``planted, title, meaning, n`` with a verdict,
+    ``n_unscored``; ``n_found, share, low, high`` (95 %, Wilson); ``chance, chance_low, chance_high``. Found
+    is an error that is called not supported, and a claim of two passages that is called supported; of claims
+    without an error, those called not supported: false alarms. ``n_questions`` have a claim with the wrong
+    verdict. ``chance`` is what as many verdicts at random would give, with their middle 95 %
+    (hypergeometric).
     """
 
     judge: str | None
-    n_verified: int
-    n_flagged: int
+    n_verified: int  # claims with a verdict
+    n_flagged: int  # those called not supported
     table: pd.DataFrame
 
     def row(self, planted: str) -> pd.Series:
@@ -51,18 +44,7 @@ class PlantedErrors:
 
 
 def planted_errors(analysis: ClaimsAnalysis) -> PlantedErrors | None:
-    """Count what a verifier found of the errors planted in the answers of a composed run.
-
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        The claims of a run, verified, at some support threshold.
-
-    Returns
-    -------
-    PlantedErrors or None
-        None for a run without planted claims.
-    """
+    """Count what a verifier found of the errors planted in a composed run; None for any other run."""
     if analysis.run["planted_claims"].empty:  # all claims need their leave-one-out effects, which take long
         return None
     claims = analysis.claims[analysis.claims["planted"].notna()]

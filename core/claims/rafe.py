@@ -42,25 +42,11 @@ def verdicts(states: Sequence[str] | Labels) -> Labels:
 
 
 def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float | None:
-    """Return the harmonic mean of precision and recall at K.
+    """Return the harmonic mean of precision and recall at K, given counts of the relevant, judged claims.
 
-    Parameters
-    ----------
-    supported, not_supported : int
-        Counts of the relevant, judged claims.
-    k : float
-        Number of supported claims that counts as complete; above 0.
-
-    Returns
-    -------
-    float or None
-        In [0, 1]; 0 when nothing is supported; None when no claim was judged (an abstention, an empty
-        answer, a verifier that failed throughout): that is not a score of 0.
-
-    Raises
-    ------
-    ValueError
-        A count is negative or not whole, or ``k`` is not above 0.
+    ``k`` supported claims count as complete. In [0, 1]; 0 when nothing is supported; None when no claim was
+    judged (an abstention, an empty answer, a verifier that failed throughout): that is not a score of 0.
+    ValueError where a count is negative or not whole, or ``k`` is not above 0.
 
     Examples
     --------

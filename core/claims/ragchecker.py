@@ -18,20 +18,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.three_valued import DEFAULT_SUPPORT, KnownShare, any_true, as_matrix, share, thresholded
+from core.claims.matrix import DEFAULT_SUPPORT, KnownShare, any_true, as_matrix, share, thresholded
 from core.claims.types import Floats
 
-OVERALL = ("precision", "recall", "f1")
-RETRIEVER = ("claim_recall", "context_precision")
-GENERATOR = (
-    "context_utilization",
-    "noise_sensitivity_in_relevant",
-    "noise_sensitivity_in_irrelevant",
-    "hallucination",
-    "self_knowledge",
+METRICS = (
+    "precision", "recall", "f1", "claim_recall", "context_precision", "context_utilization",
+    "noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant", "hallucination", "self_knowledge",
     "faithfulness",
-)
-METRICS = OVERALL + RETRIEVER + GENERATOR
+)  # fmt: skip
 # What a metric cannot do without. An answer without claims covers nothing of the reference, but that does not
 # make it a bad answer: an abstention is an outcome of its own.
 _NEEDS = {
@@ -53,7 +47,7 @@ def ragchecker_metrics(
 ) -> dict[str, KnownShare]:
     """Compute all metrics of one question from its entailment matrices.
 
-    Entries are 0 / 1 or probabilities, NaN = unscored. None for the three arguments about the reference
+    Entries are 0 / 1 or probabilities, NaN = unscored. None for all three arguments about the reference
     leaves only faithfulness defined.
 
     Parameters
@@ -72,18 +66,14 @@ def ragchecker_metrics(
     Returns
     -------
     dict of str to KnownShare
-        By name of ``METRICS``; what each means is in `core.claims.definitions`. A reason to be undefined is a
-        key of `core.claims.definitions.REASONS`. F1 has no n: it is made of precision and recall.
-
-    Raises
-    ------
-    ValueError
-        Sizes do not fit, or a value or the threshold is out of range.
+        By name of ``METRICS``; what each means, and the reasons to be undefined, is in
+        `core.claims.definitions`. F1 has no n: it is made of precision and recall.
 
     Notes
     -----
-    Where every cell is scored: precision + both noise sensitivities + hallucination = 1, and
-    faithfulness + hallucination + self-knowledge = 1.
+    ValueError where sizes do not fit, or a value or the threshold is out of range. Where every cell is
+    scored: precision + both noise sensitivities + hallucination = 1, and faithfulness + hallucination +
+    self-knowledge = 1.
     """
     b = thresholded(as_matrix(retrieved_to_answer, "retrieved_to_answer"), threshold)
     if retrieved_to_reference is None and answer_correct is None and reference_covered is None:

@@ -10,18 +10,17 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from core.claims.decomposition.decompose import Decomposition, decompositions
-from core.claims.extraction.question_claims import (
+from core.claims.questions import (
     ANSWER,
     CLAIM_TABLES,
     RELEVANT,
     QuestionClaims,
+    QuestionTexts,
     claim_rows,
     read_question,
-    rows_by_question,
 )
-from core.claims.extraction.texts import QuestionTexts
-from core.claims.extraction.verification import Verification
 from core.claims.types import OFFLINE, Claim, Verifier
+from core.claims.verification import Verification
 from core.claims.verifiers.checked import VerifyFunction, as_verifier
 from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier
@@ -75,30 +74,7 @@ _LATER = "Not tried again yet."
 class ClaimsStep:
     """Extract and verify claims.
 
-    Attributes
-    ----------
-    verifier : {"offline", "judge", "gain", "nli"}
-        Who verifies: similarity of words and meaning, without a download or a call; a language model that
-        judges; one that only reads, by how much likelier a passage makes a claim; a cross-encoder for
-        natural-language inference.
-    verifier_model : str or None
-        The model that judges or reads, or the name or folder of the cross-encoder, which ``nli`` needs.
-    verifier_llm, verifier_url : str or None
-        That model's back end and address, where they are not those of the answers.
-    decompose : {"auto", "rules", "model"}
-        Who extracts claims; ``auto`` is the model where the verifier is a judge, else the rules.
-    repeats, claims_per_call : int
-        Verdicts of a judge on each claim and passage, 1 to 100; claims of one call to it, 1 to 50.
-    joint, references : bool
-        Try pairs of passages for claims that no single passage supports; extract the claims of reference
-        answers, too, and compare both sides.
-    own : Verifier or callable, optional
-        A verifier that replaces the named one, or a function of claims and passages.
-
-    Raises
-    ------
-    InputError
-        A value outside its range or an unknown name.
+    InputError for a value outside its range or an unknown name.
 
     Notes
     -----
@@ -136,25 +112,20 @@ class ClaimsStep:
         ),
     ] = AUTO
     repeats: Annotated[int, Option("--judge-repeats", "Verdicts of a judge on each claim.")] = 1
-    claims_per_call: int = 5
-    joint: bool = True
-    references: bool = True
-    own: Verifier | VerifyFunction | None = field(default=None, repr=False)
+    claims_per_call: int = 5  # of a judge
+    joint: bool = True  # try pairs of passages for claims that no single passage supports
+    references: bool = True  # extract the claims of reference answers, too, and compare both sides
+    own: Verifier | VerifyFunction | None = field(default=None, repr=False)  # replaces the named one
 
     def __post_init__(self) -> None:
         for name, allowed in (("verifier", VERIFIERS), ("decompose", DECOMPOSERS)):
             if getattr(self, name) not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
         check_ranges(self, _RANGES)
-        for name in ("joint", "references"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        model = self.verifier_model
-        if model is not None and (not isinstance(model, str) or not model.strip()):
-            raise InputError(f"verifier_model must be a name or a path, or None, got {model!r}.")
-        if model is not None and self.verifier == OFFLINE:
+        if self.verifier_model is not None and self.verifier == OFFLINE:
             raise InputError(
-                f"verifier_model is for the verifiers {JUDGE}, {GAIN} and {NLI}, got {model!r} for {OFFLINE}."
+                f"verifier_model is for the verifiers {JUDGE}, {GAIN} and {NLI}, got {self.verifier_model!r} "
+                f"for {OFFLINE}."
             )
         if self.own is not None:
             as_verifier(self.own)
@@ -205,8 +176,7 @@ class ClaimsStep:
         if self.own is not None:
             return as_verifier(self.own)
         if self.verifier in (JUDGE, GAIN):
-            if asker.llm is None:
-                raise InputError(f"The verifier {self.verifier} needs llm, a language model.")
+            assert asker.llm is not None, "the driver asks for one"
             if self.verifier == GAIN:
                 return GainVerifier(asker.llm, asker.score)
             return JudgeVerifier(
@@ -239,7 +209,7 @@ class _Work(StepWork):
         self.settings = step.settings
         self.batch = _MODEL_BATCH if step.is_judged or step.is_gain else _BATCH
         self._step, self._run, self._asker = step, run, asker
-        self._asked = questions_of(run)
+        self._asked = questions_of(run, (*CLAIM_TABLES, "planted_claims"))
         self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(step.name, {})
         self._decomposer: LLM | None = asker.llm if step.decomposer == MODEL else None
         # A reply that cannot be used is in the cache: only under another seed is the model asked again.
@@ -263,8 +233,8 @@ class _Work(StepWork):
 
     def work(self, ids: Sequence[str]) -> Rows:
         texts = [self._texts(query_id) for query_id in ids]
-        old = [one for one in texts if one.query_id in self._rows["claims"]]
-        new = [one for one in texts if one.query_id not in self._rows["claims"]]
+        old = [one for one in texts if self._is_old(one.query_id)]
+        new = [one for one in texts if not self._is_old(one.query_id)]
         self._extract([one for one in new if one.query_id not in self._extracted])
         verified = [
             *self._verification.verified([(one, self._read(one)) for one in old], again=True),
@@ -275,7 +245,7 @@ class _Work(StepWork):
 
     def failed(self, query_id: str, reason: str) -> Rows:
         self._tried.add(query_id)
-        is_old = query_id in self._rows["claims"]
+        is_old = self._is_old(query_id)
         known = self._read(self._texts(query_id)) if is_old else self._extracted.get(query_id)
         if known is None:
             return {}
@@ -321,7 +291,7 @@ class _Work(StepWork):
         model = self._decomposer
         extracted_by = "rules" if model is None else f"model:{model.name}"
         return {
-            "decomposition": "composed" if self._composed else extracted_by,
+            "decomposition": extracted_by if self._run["planted_claims"].empty else "composed",
             "verifier": self._verification.name,
             "n_questions": len(run.queries),
             "n_claims": n_answer,
@@ -342,25 +312,18 @@ class _Work(StepWork):
         asked = self._asked(query_id)
         return QuestionTexts.of(asked.query, asked.passages, self._step.references)
 
-    @cached_property
-    def _rows(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """The rows of an earlier drive, by table and question."""
-        return {table: rows_by_question(self._run[table]) for table in CLAIM_TABLES}
+    def _is_old(self, query_id: str) -> bool:
+        """Tell whether an earlier drive extracted claims of a question."""
+        return bool(self._asked(query_id).filled["claims"])
 
     def _read(self, texts: QuestionTexts) -> QuestionClaims:
-        rows = {table: found.get(texts.query_id, []) for table, found in self._rows.items()}
-        return read_question(texts.query_id, rows, texts.passages)
+        return read_question(texts.query_id, self._asked(texts.query_id).filled, texts.passages)
 
-    @cached_property
-    def _composed(self) -> Mapping[str, Decomposition]:
-        """The claims that answers were composed of, by question."""
-        rows = rows_by_question(self._run["planted_claims"])
-        return {
-            query_id: Decomposition(
-                tuple(Claim(one["text"], ((one["start"], one["end"]),)) for one in listed)
-            )
-            for query_id, listed in rows.items()
-        }
+    def _composed(self, query_id: str) -> Decomposition | None:
+        """Return the claims that an answer was composed of, if it was."""
+        rows = self._asked(query_id).filled["planted_claims"]
+        claims = tuple(Claim(one["text"], ((one["start"], one["end"]),)) for one in rows)
+        return Decomposition(claims) if claims else None
 
     @cached_property
     def _compared(self) -> set[str]:
@@ -386,7 +349,7 @@ class _Work(StepWork):
         return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
 
     def _extract(self, listed: Sequence[QuestionTexts]) -> None:
-        known = [self._composed.get(one.query_id) for one in listed]
+        known = [self._composed(one.query_id) for one in listed]
         texts = [one.to_decompose[found is not None :] for one, found in zip(listed, known, strict=True)]
         unread = [text for of_one in texts for text in of_one]
         results = iter(decompositions(unread, self._decomposer, self._asker.ask))

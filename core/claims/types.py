@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +21,22 @@ OFFLINE = "offline"  # the verifier that asks no model
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One atomic, self-contained statement of an answer.
+    """One atomic, self-contained statement of an answer."""
 
-    Attributes
-    ----------
-    text : str
-        The claim; not empty.
-    spans : tuple of (int, int)
-        Where the answer says it: half-open character ranges, in order; more than one where it is said twice,
-        none where the words of the answer cannot be found.
-    relevant : bool
-        False for refusals and talk about the answer itself: there is nothing to support.
-    added, dropped : tuple of str
-        Content words of the claim that are not in that answer span, and the reverse: signs that a model
-        strayed from the answer.
-    """
-
-    text: str
+    text: str  # not empty
+    # Where the answer says it: half-open character ranges in order, none where its words cannot be found.
     spans: tuple[tuple[int, int], ...] = ()
-    relevant: bool = True
-    added: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
+    relevant: bool = True  # False for refusals and talk about the answer itself: there is nothing to support
+    added: tuple[str, ...] = ()  # content words that are not in that span: signs that a model strayed
+    dropped: tuple[str, ...] = ()  # the reverse
+
+
+class Judgement(NamedTuple):
+    """What a verifier says of claims × passages."""
+
+    probability: Floats  # of support; NaN = unscored
+    agreement: Floats  # share of the majority among repeated verdicts, 0.5 to 1; NaN where there are none
+    reason: str | None = None  # why cells are unscored, if any are
 
 
 class Verifier(Protocol):
@@ -53,11 +48,8 @@ class Verifier(Protocol):
         ...
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim.
+        """Return the probability that each passage supports each claim, shape (n_claims, n_passages).
 
-        Returns
-        -------
-        ndarray of float64, shape (n_claims, n_passages)
-            In [0, 1]; NaN where the verifier failed, which is not the same as no support.
+        In [0, 1]; NaN where the verifier failed, which is not the same as no support.
         """
         ...

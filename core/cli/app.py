@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
@@ -14,7 +15,6 @@ import typer
 
 from core import diagnostics, reviews
 from core.cli.calibrate import calibrate, calibration_options
-from core.cli.files import free_file, log_possible, log_report, option_pairs, save_run, write_file
 from core.cli.live import carried_out, opened_work, planned, step_types
 from core.cli.options import (
     Given,
@@ -25,7 +25,18 @@ from core.cli.options import (
     setting_options,
     with_options,
 )
-from core.cli.output import log, plan_text, print_json, print_text
+from core.cli.output import (
+    free_file,
+    log,
+    log_possible,
+    log_report,
+    option_pairs,
+    plan_text,
+    print_json,
+    print_text,
+    save_run,
+    write_file,
+)
 from core.cli.validate import validate_answer
 from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError
@@ -33,15 +44,14 @@ from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
-from core.report.gate import gate
-from core.report.paired_text import comparison_facts, comparison_text
-from core.report.signals import signal_agreement
-from core.report.signals_text import signals_facts, signals_text
-from core.report.text import summary_json, summary_text
+from core.report.paired import comparison_facts, comparison_text
+from core.report.signals import signal_agreement, signals_facts, signals_text
+from core.report.text import gate, summary_json, summary_text
 from core.run import Run
 from core.severity import SEVERITIES, policy
 from core.socket import settings_of
 from core.sources.formats import IMPORT_FORMATS, import_file
+from core.sources.templates import TEMPLATES, template_csv
 
 DOWNLOADS = ("nq",)
 # A line of \b keeps the lines that follow as they are.
@@ -82,7 +92,7 @@ def build_app() -> typer.Typer:
         ("validate", validate_answer, []),
         ("download", _download, []),
         ("simulate", _simulate, settings),
-        ("import", _import, settings),
+        ("import", _import, [_template_option(), *settings]),
         ("summary", _summary, settings),
         ("compare", _compare, settings),
         ("signals", _signals, settings),
@@ -171,8 +181,7 @@ def _simulate(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a run with known ground truth; it is always labelled as simulated."""
-    from core.sources.simulation import simulate
-    from core.sources.simulation_text import SHOWN, options_from_pairs
+    from core.sources.simulation import SHOWN, options_from_pairs, simulate
 
     sizes = [("queries", str(queries)), ("passages", str(passages)), ("seed", str(seed))]
     run = simulate(options_from_pairs([*sizes, *option_pairs("--set", knobs or [])]))
@@ -205,6 +214,22 @@ def _import(
     log_possible(imported.report)
     save_run(imported.run.renamed(name) if name else imported.run, out, overwrite)
     _show(Run.load(out), given, as_json)
+
+
+def _template_option() -> inspect.Parameter:
+    """Return the option that prints an example file in place of importing one."""
+
+    def shown(kind: str | None) -> None:
+        if kind is not None:
+            print_text(template_csv(kind).removesuffix("\n"))
+            raise typer.Exit
+
+    about = f"Print an example file, and stop: {', '.join(TEMPLATES)}."
+    option = typer.Option("--template", help=about, is_eager=True, callback=shown)
+    annotation = Annotated[str | None, option]
+    return inspect.Parameter(
+        "template__kind", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
 
 
 def _summary(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:

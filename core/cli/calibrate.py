@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from core import diagnostics
-from core.calibration.in_use import AUTO, COLUMNS, WEIGHTED, in_use, kept_method, read_weights
-from core.calibration.in_use import provenance as provenance_in_use
-from core.calibration.provenance import Provenance
-from core.calibration.saved import Method, digest
-from core.calibration.weighted import confidences, configured
-from core.cli.files import log_report
-from core.cli.learned import learned_facts, learned_text
+from core.calibration.in_use import AUTO, in_use, kept_method
+from core.calibration.saved import Method
 from core.cli.live import Work, begun, opened_work, step_types
 from core.cli.options import Given, LiveOptions, field_options, setting_options
-from core.cli.output import log, print_json, print_text, stoppable
+from core.cli.output import log, log_report, print_json, print_text, stoppable
 from core.confidence import Labelled, Learned, labelled_run
-from core.confidence import labelled as labelled_rows
 from core.confidence import learn as learn_from
-from core.conformal import CalibrationStore, Case, ConformalRAG, cases_of, labels_needed
+from core.conformal import CalibrationStore, ConformalRAG, cases_of, labels_needed
 from core.conformal.definitions import DEFAULT_ALPHA
 from core.conformal.rag import SCORE, statement, summary
 from core.diagnosis import Diagnosis
@@ -36,11 +30,11 @@ from core.run import Run
 from core.socket import settings_of
 from core.sources.continue_run import is_run
 from core.sources.formats import import_file
-from core.sources.rows import read_rows
-from core.text.display import count, number
+from core.stats import Interval
+from core.text.display import count, number, p_text
 
 _SETTINGS = ("alpha", "weights")
-_COLUMNS = ("query", "answer", "expected_answer", "is_correct", *COLUMNS)
+_MEASURES = {"accuracy": "accuracy", "brier": "Brier score", "auroc": "AUROC"}
 # Of the step that answers and of the one that samples.
 _ANSWER_OPTIONS, _SAMPLE_OPTIONS = ("style", "max_tokens"), ("samples", "seed")
 
@@ -85,51 +79,35 @@ def calibrate(
     settings = given.get("settings", {})
     alpha = float(settings.get("alpha", DEFAULT_ALPHA))
     run = Run.load(labelled) if is_run(labelled) else _imported(labelled)
-    answers = None if run is not None else _answers(labelled)
-    if run is None and answers is None and learn:
-        raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
     taught: Learned | None = None
     if run is not None:
         found, taught = _from_run(labelled, run, store, settings, alpha, learn)
-    elif answers is not None:
-        found, taught = _from_file(answers, store, settings, alpha, learn)
+    elif learn:
+        raise InputError("--learn is for answers with their signals: a saved run, or a file that has them.")
     else:
         found = _asked(labelled, store, given, alpha)
     facts = {"store": store, "alpha": alpha, **found, "labels_needed": labels_needed(alpha)}
     facts["statement"] = "" if facts["reason"] else statement(alpha)
     if taught is not None:
-        facts["learned"] = learned_facts(taught)
+        facts["learned"] = _learned_facts(taught)
     if as_json:
         print_json(facts)
     else:
-        print_text("\n".join([*([] if taught is None else learned_text(taught)), _text(facts)]))
+        print_text("\n".join([*([] if taught is None else _learned_text(taught)), _text(facts)]))
 
 
 def _imported(source: str) -> Run | None:
-    """Return a file of judged answers with a confidence as the run that an import makes; None for others."""
+    """Return a file that says how sure its answers are as the run that an import makes; None for others."""
     if not Path(source).is_file():
         return None
     try:
-        run = import_file(source).run
-    except InputError:
+        found = import_file(source)
+    except InputError:  # questions to be asked are read in their own way
         return None
-    q = run.queries
-    has_signals = len(run["signals"]) or len(run["confidences"])
-    return run if has_signals and (q["correct"].notna() & q["answer"].notna()).any() else None
-
-
-def _answers(source: str) -> Labelled | None:
-    """Return the labelled answers of a file that has the signals of the confidence; None for questions."""
-    if is_run(source) or not Path(source).is_file():
+    if not len(found.run["signals"]) and not len(found.run["confidences"]):
         return None
-    table, report = read_rows(source, source, _COLUMNS)
-    if not {*COLUMNS} & {*table}:
-        return None
-    log_report(report, source)
-    rows = labelled_rows(table)
-    if not rows.n:
-        raise InputError(f"{source} has no answer with a label and all signals{rows.left_out(': ')}.")
-    return rows
+    log_report(found.report, source)
+    return found.run
 
 
 def _from_run(
@@ -141,24 +119,11 @@ def _from_run(
     cases, provenance = cases_of(diagnosis, used.method if taught is not None else None)
     if not cases:
         raise InputError(f"{source} has no labelled answer; nothing can be calibrated.")
-    return _stored(path, cases, provenance, kept_method(used), alpha, used.score), taught
-
-
-def _from_file(
-    rows: Labelled, path: str, settings: Any, alpha: float, learn: bool
-) -> tuple[dict[str, Any], Learned | None]:
-    text = str(settings.get("weights", AUTO))
-    start = Method(configured(None if text == AUTO else read_weights(text)))
-    taught = _taught(rows.half(), start) if learn else None
-    method = start if taught is None else taught.method
-    confidence = method.map(confidences(rows.signals, method.weighting))
-    cases = [
-        Case(question, "", "", "", round(1 - value, 9), right == 1)
-        for question, value, right in zip(rows.questions, confidence.tolist(), rows.correct, strict=True)
-        if digest(question) not in method.learned_from
-    ]
-    provenance, kept = provenance_in_use({}, WEIGHTED, method), json.dumps(method.used().to_json())
-    return _stored(path, cases, provenance, kept, alpha, None), taught
+    with CalibrationStore(path, provenance) as store:
+        new = store.add(cases, provenance, method=kept_method(used))
+        found = summary(store, alpha, used.score)
+    counts = {"new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0, "failure": ""}
+    return {**found, **counts}, taught
 
 
 def _taught(rows: Labelled, start: Method) -> Learned:
@@ -167,15 +132,6 @@ def _taught(rows: Labelled, start: Method) -> Learned:
     if found.proposed is None:
         raise InputError(f"Nothing can be learned: {found.weights.reason}.")
     return found
-
-
-def _stored(
-    path: str, cases: list[Case], provenance: Provenance, method: str | None, alpha: float, score: Any
-) -> dict[str, Any]:
-    with CalibrationStore(path, provenance) as store:
-        new = store.add(cases, provenance, method=method)
-        found = summary(store, alpha, score)
-        return {**found, "new_calibrated": new, "skipped": len(cases) - new, "n_failed": 0, "failure": ""}
 
 
 def _asked(source: str, path: str, given: Given, alpha: float) -> dict[str, Any]:
@@ -271,3 +227,76 @@ def _text(facts: dict[str, Any]) -> str:
     elif labels:
         lines.append(f"No confidence is certified: {facts['certified_missing']}.")
     return "\n".join(lines)
+
+
+def _learned_facts(found: Learned) -> dict[str, Any]:
+    """Return what was learned as plain values."""
+    weights = found.weights
+    return {
+        "n": weights.n,
+        "n_correct": weights.n_correct,
+        "n_questions": weights.n_questions,
+        "keeps_default": weights.best is None,
+        "reason": weights.reason,
+        "weights": dict(found.method.weighting.weights),
+        "default_auroc": weights.default_auroc,
+        "learned": [
+            {name: value for name, value in vars(one).items() if name != "confidences"}
+            for one in weights.learned
+        ],
+        "compared_method": found.proposed.method if found.proposed else None,
+        "compared": [one._asdict() for one in found.compared],
+        "map": found.method.map.kind,
+        "maps": {
+            kind: {"before": asdict(one.before), "after": asdict(one.after), "reason": one.reason}
+            for kind, one in found.maps.items()
+        },
+    }
+
+
+def _learned_text(found: Learned) -> list[str]:
+    """Return what was learned, line by line."""
+    weights, kind = found.weights, found.method.map.kind
+    chosen = _named(found.method.weighting.weights)
+    if weights.best is None:
+        lines = [f"Keep the default weights ({chosen}): {weights.reason}."]
+    else:
+        lines = [f"Use the weights learned by {weights.best.method}: {chosen}."]
+    lines += [
+        f"Learned from {count(weights.n, 'answer')} to {count(weights.n_questions, 'question')}, "
+        f"{weights.n_correct:,} of them correct; these do not calibrate.",
+        f"AUROC of the default {number(weights.default_auroc)} (0.50 by chance).",
+    ]
+    for one in weights.learned:
+        each = (f"{name} {number(w)} {_interval(one.intervals[name])}" for name, w in one.weights.items())
+        lines.append(
+            f"  {one.method:<10}{', '.join(each)}; AUROC {number(one.auroc)}, "
+            f"gain {number(one.gain)} {_interval(one.gain_interval)}"
+        )
+    if found.proposed is not None:
+        lines.append(f"Default against {found.proposed.method}, on answers that neither was learned from:")
+    for other in found.compared:
+        lines.append(
+            f"  {_MEASURES[other.measure]:<13}{number(other.a)} and {number(other.b)}, difference "
+            f"{number(other.difference)} {_interval((other.low, other.high))}, {p_text(other.p_adjusted)}"
+        )
+    lines.append("Maps from confidence to probability, cross-validated, without and with:")
+    for name, mapped in found.maps.items():
+        before, after = mapped.before, mapped.after
+        lines.append(
+            f"  {name:<10}ECE {number(before.ece)} and {number(after.ece)}, "
+            f"Brier score {number(before.brier, '{:.3f}')} and {number(after.brier, '{:.3f}')}"
+        )
+    with_map = "no map, since none lowers the Brier score" if kind == "none" else f"the map {kind}"
+    held = "default" if weights.best is None else "learned"
+    lines.append(f"Kept: the {held} weights and {with_map}.")
+    lines.append("Intervals: 95 %, of both gains at once. p: adjusted for three measures (Holm).")
+    return lines
+
+
+def _named(weights: Any) -> str:
+    return ", ".join(f"{name} {number(weight)}" for name, weight in weights.items())
+
+
+def _interval(ends: Interval) -> str:
+    return f"({number(ends[0])} to {number(ends[1])})"

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from core import diagnostics
-from core.cli.files import check_free, occupant, open_dataset
 from core.cli.options import Given, LiveOptions
-from core.cli.output import log, stoppable
+from core.cli.output import check_free, log, occupant, open_dataset, stoppable
 from core.errors import Cancelled, InputError
-from core.llm import LLM, CompletionCache, backend, open_llm
+from core.llm import LLM, CompletionCache, backend
 from core.pipeline import (
     CallPlan,
-    ModelChoice,
     ProgressLine,
     RunOptions,
     Step,
     another_run,
     begin,
-    fill,
     measure_speed,
     plan_steps,
     run_id_of,
 )
-from core.pipeline.steps import asks_questions, check_models
+from core.pipeline.steps import asks_questions, drive, open_models
 from core.run import Run, sole_writer
 from core.socket import steps_of
 from core.sources.continue_run import is_run
@@ -66,15 +64,7 @@ def opened_work(source: str, given: Given) -> Work:
     order = [*known]
     wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
     steps = tuple(_step(known[name], given.get(name, {}), live) for name in wanted)
-    opened: dict[ModelChoice | None, LLM | None] = {None: None}
-    llms = {}
-    for step in steps:
-        choice = step.model(live.choice)
-        if choice is not None and choice not in opened:
-            options = {"base_url": choice.base_url} if choice.base_url is not None else {}
-            opened[choice] = open_llm(choice.backend, choice.model, **options)
-        llms[step.name] = opened[choice]
-    return Work(source, live, dict(given["retrieval"]), steps, llms)
+    return Work(source, live, dict(given["retrieval"]), steps, open_models(steps, live.choice))
 
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
@@ -100,9 +90,25 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
             run = begun(work, cancelled, out, name, overwrite)
         else:
             run = _found(work, out, overwrite)
-        check_models(run, work.steps, work.llms)
-        for step in work.steps:
-            run = _filled(run, step, work.llms[step.name], cache, out, cancelled)
+
+        @contextmanager
+        def around(step: Step, run: Run) -> Iterator[ProgressLine]:
+            plan = plan_steps(run, [step], work.llms, cache)
+            if plan.n_calls:
+                log(
+                    f"{plan.n_to_ask:,} calls to make, {plan.n_cached:,} answered before, "
+                    f"{plan.n_duplicates:,} identical; about {plan.prompt_tokens:,} prompt tokens."
+                )
+            line = ProgressLine(f"{step.noun}s")
+            yield line
+            line.end()
+
+        def keep(partial: Run) -> None:
+            partial.save(out)
+
+        driven = drive(run, work.steps, work.llms, around, cache=cache, cancelled=cancelled, on_part=keep)
+        for step, before, run in driven:
+            _kept(step, before, run, out, cancelled())
     return run
 
 
@@ -171,33 +177,18 @@ def _found(work: Work, out: str, overwrite: bool) -> Run:
     return derived if overwrite or occupant(out) is None else Run.load(out)
 
 
-def _filled(
-    run: Run, step: Step, llm: LLM | None, cache: CompletionCache, out: str, cancelled: Callable[[], bool]
-) -> Run:
-    plan = plan_steps(run, [step], {step.name: llm}, cache)
-    if plan.n_calls:
-        log(
-            f"{plan.n_to_ask:,} calls to make, {plan.n_cached:,} answered before, {plan.n_duplicates:,} "
-            f"identical; about {plan.prompt_tokens:,} prompt tokens."
-        )
-    line = ProgressLine(f"{step.noun}s")
-
-    def keep(partial: Run) -> None:
-        partial.save(out)
-
-    filled = fill(run, step, llm=llm, cache=cache, progress=line, cancelled=cancelled, on_part=keep)
-    line.end()
+def _kept(step: Step, before: Run, filled: Run, out: str, cancelled: bool) -> None:
+    """Save what a step has filled, and say what is to be said of it."""
     there = occupant(out)
-    if filled is run and there is not None and there.get("run_id") == run.run_id:
+    if filled is before and there is not None and there.get("run_id") == filled.run_id:
         log(f"{out} already holds this run; {step.name} is already there.")
-        return run
+        return
     filled.save(out)
     facts = filled.manifest["steps"][step.name]
-    if cancelled() and not facts["complete"]:
+    if cancelled and not facts["complete"]:
         raise Cancelled(
             f"Stopped on request; {facts['n_done']:,} of {len(filled.queries):,} questions are saved in "
             f"{out}: run the same command again to go on."
         )
     for note in facts["notes"]:
         log(note)
-    return filled

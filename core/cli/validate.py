@@ -12,6 +12,7 @@ import typer
 from core.cli.output import print_json, print_text
 from core.errors import InputError
 from core.sources.content import looks_like_json, read_content
+from core.sources.encoding import to_utf8
 from core.text.display import count, number, shorten
 from core.validation import FallbackHandler, Served, observe, validate
 from core.validation.store import MetricsStore
@@ -46,7 +47,8 @@ def validate_answer(
 def _given(data: bytes) -> Mapping[str, Any]:
     if len(data) > _MAX_BYTES:
         raise InputError(f"{_NAME} is larger than {_MAX_BYTES / 1e6:g} MB.")
-    value = read_content(data, _NAME).value if data.strip() and looks_like_json(data, _NAME) else None
+    is_json = data.strip() and looks_like_json(to_utf8(data, _NAME).utf8, _NAME)
+    value = read_content(data, _NAME).value if is_json else None
     if not isinstance(value, Mapping):
         raise InputError(f"{_NAME} must be one JSON object, {_WANTED}.")
     return value

@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from core.calibration.mapping import ConfidenceMap, Mapped, Quality, calibrate_map, fit_map, quality
+from core.calibration.mapping import ConfidenceMap, calibrate_map, fit_map, quality
 from core.calibration.saved import Method, SavedCalibration
 from core.calibration.weighted import (
     RANGES,
-    THRESHOLD,
     THRESHOLD_VARIABLE,
     WEIGHTS,
-    Confidence,
-    RangeWarning,
     Weighting,
     calculate_confidence,
     confidences,
@@ -24,54 +21,24 @@ from core.calibration.weighted import (
     half_up,
     normalised,
     range_warning,
-    weigh,
 )
-from core.confidence.combined import (
-    LAMBDAS,
-    combined_decision,
-    combined_uncertainty,
-    retrieval_uncertainty,
-)
-from core.confidence.compare import Compared, compare_confidences, compare_weightings
-from core.confidence.labelled import Labelled, labelled
-from core.confidence.learning import Learned, labelled_run, learn
-from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.context_score import Adjustment, Band, ContextScore, Failure, band, context_score
-
-if TYPE_CHECKING:
-    from core.confidence.elsewhere import (
-        ConfidenceResult,
-        ConformalRAG,
-        ConformalResult,
-        MCDropoutConfidence,
-    )
+from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
+from core.confidence.labelled import Labelled, labelled_run
+from core.confidence.learning import Compared, Learned, compare_confidences, learn
+from core.confidence.weights import calibrate_weights
+from core.context_score import Failure, band, context_score
 
 __all__ = [
-    "LAMBDAS",
     "RANGES",
-    "THRESHOLD",
     "THRESHOLD_VARIABLE",
     "WEIGHTS",
-    "Band",
     "Compared",
-    "Confidence",
-    "ConfidenceResult",
-    "ConformalRAG",
-    "ConformalResult",
-    "MCDropoutConfidence",
     "ConfidenceMap",
-    "ContextScore",
     "Failure",
-    "Learned",
-    "LearnedWeights",
     "Labelled",
-    "Mapped",
+    "Learned",
     "Method",
-    "Quality",
-    "RangeWarning",
-    "Adjustment",
     "SavedCalibration",
-    "WeightCalibration",
     "Weighting",
     "band",
     "calculate_confidence",
@@ -80,26 +47,27 @@ __all__ = [
     "combined_decision",
     "combined_uncertainty",
     "compare_confidences",
-    "compare_weightings",
     "confidences",
     "configured",
     "context_score",
     "fit_map",
     "half_up",
-    "labelled",
     "labelled_run",
     "learn",
     "normalised",
     "quality",
     "range_warning",
     "retrieval_uncertainty",
-    "weigh",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("ConfidenceResult", "ConformalRAG", "ConformalResult", "MCDropoutConfidence"):
-        from core.confidence import elsewhere
+    if name in ("ConformalRAG", "ConformalResult"):
+        from core.conformal import rag
 
-        return getattr(elsewhere, name)
+        return getattr(rag, name)
+    if name in ("ConfidenceResult", "MCDropoutConfidence"):
+        from core.uncertainty import mc_dropout
+
+        return getattr(mc_dropout, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from core.arrays import Bools, Floats
+from core.arrays import Floats
 from core.calibration.decision import WhatIf, whatif
-from core.calibration.in_use import COLUMNS, DEFAULT, WITHOUT_ANSWER, shares_of
-from core.calibration.mapping import NO_MAP, ConfidenceMap, Quality, quality
+from core.calibration.in_use import COLUMNS, WITHOUT_ANSWER, InUse, shares_of
+from core.calibration.mapping import ConfidenceQuality, quality
+from core.calibration.saved import digest
 from core.calibration.weighted import (
     RangeWarning,
     Weighting,
@@ -24,13 +26,10 @@ from core.calibration.weighted import (
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.context_score import GREEN, ORANGE, RED, band
 from core.run import Run
-from core.signals import Signal
 from core.stats import (
     BrierParts,
     Interval,
     ReliabilityBin,
-    aurc,
-    auroc,
     auroc_interval,
     auroc_p_value,
     brier_parts,
@@ -52,16 +51,12 @@ class ConfidenceAnalysis:
     ----------
     run : Run
         The run.
+    used : InUse
+        Signals, their names, labels and map in use; its ``reason`` says why there is no confidence at all.
     weighting : Weighting
         Weights, ranges and threshold in use.
-    map : ConfidenceMap
-        From the weighted sum to the confidence.
     signals : Mapping of str to ndarray, each of shape (n_questions,)
         Every signal that has or could have a weight, in [0, 1], higher = more confident; NaN where missing.
-    measured : Mapping of str to ndarray, each of shape (n_questions,)
-        The same in the units of ``weighting.ranges``.
-    titles : Mapping of str to str
-        Their names for people.
     contributions : ndarray, shape (n_questions, n_weights)
         Weight times signal, in the order of ``weighting.weights``; they sum to ``raw_confidence``.
     queries : DataFrame
@@ -73,53 +68,57 @@ class ConfidenceAnalysis:
         ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
         combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
         in rag_uq), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
-    warnings : tuple of RangeWarning
-        Signals that contradict their declared range.
-    quality : Quality
-        Of the confidence of the labelled answers that did not teach it.
-    auroc : (value, low, high)
-        With its 95 % interval.
-    auroc_p_value : float
-        Of "the confidence has nothing to do with correctness", two-sided.
-    ece_by_chance : (mean, high)
-        Of the calibration error of as many answers whose confidence were exactly right: 95 % have at most
-        ``high``.
-    bins : tuple of ReliabilityBin
-        Of the reliability diagram.
-    brier : BrierParts
-        The Brier score in parts.
-    correct : ndarray, shape (n_questions,)
-        1, 0 or NaN.
-    choices : tuple of Signal
-        Signals of other diagnostics that could join, by their ``key``.
-    origin : str
-        Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
-    reason : str
-        Why there is no confidence at all; empty where there is.
     n_taught : int
         Labelled answers that weights and map in use were learned from.
     """
 
     run: Run
+    used: InUse
     weighting: Weighting
-    map: ConfidenceMap
     signals: Mapping[str, Floats]
-    measured: Mapping[str, Floats]
-    titles: Mapping[str, str]
     contributions: Floats
     queries: pd.DataFrame
-    warnings: tuple[RangeWarning, ...]
-    quality: Quality
-    auroc: tuple[float, float, float]
-    auroc_p_value: float
-    ece_by_chance: tuple[float, float]
-    bins: tuple[ReliabilityBin, ...]
-    brier: BrierParts
-    correct: Floats
-    choices: tuple[Signal, ...]
-    origin: str
-    reason: str
     n_taught: int
+
+    @cached_property
+    def quality(self) -> ConfidenceQuality:
+        """How good the confidence of the labelled answers is that did not teach it."""
+        return quality(self.judged, self.used.correct)
+
+    @cached_property
+    def auroc(self) -> tuple[float, float, float]:
+        """The AUROC with its 95 % interval."""
+        return auroc_interval(self.used.correct, np.round(self.judged, 9))
+
+    @cached_property
+    def auroc_p_value(self) -> float:
+        """Of "the confidence has nothing to do with correctness", two-sided."""
+        return auroc_p_value(self.used.correct, np.round(self.judged, 9))
+
+    @cached_property
+    def bins(self) -> tuple[ReliabilityBin, ...]:
+        """The bins of the reliability diagram."""
+        return reliability_bins(self.judged, self.used.correct)
+
+    @cached_property
+    def brier(self) -> BrierParts:
+        """The Brier score in parts."""
+        return brier_parts(self.judged, self.used.correct)
+
+    @cached_property
+    def ece_by_chance(self) -> tuple[float, float]:
+        """`ece_by_chance` of these bins."""
+        return ece_by_chance(self.bins)
+
+    @property
+    def warnings(self) -> tuple[RangeWarning, ...]:
+        """Signals with a weight that contradict their declared range."""
+        found = (
+            range_warning(values, self.weighting.ranges[name], self.used.titles[name])
+            for name, values in self.used.signals.items()
+            if self.weighting.weights.get(name)
+        )
+        return tuple(one for one in found if one is not None)
 
     @property
     def judged(self) -> Floats:
@@ -150,7 +149,7 @@ class ConfidenceAnalysis:
     @property
     def gap(self) -> tuple[float, Interval]:
         """Mean confidence minus accuracy of the labelled answers, and its 95 % interval."""
-        p, right = known_pairs(self.judged, self.correct)
+        p, right = known_pairs(self.judged, self.used.correct)
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
     def reliable(self, rule: str) -> tuple[int, int]:
@@ -168,18 +167,19 @@ class ConfidenceAnalysis:
         ``band, n, n_labelled, n_correct, accuracy, low, high``: the last are Wilson's 95 % interval.
         """
         rows, judged = [], np.array([band(float(value)).word for value in half_up(self.judged)])
+        correct = self.used.correct
         for one in (GREEN, ORANGE, RED):
             own = self.queries["band"].eq(one.word).to_numpy()
-            right = self.correct[(judged == one.word) & ~np.isnan(self.correct)]
+            right = correct[(judged == one.word) & ~np.isnan(correct)]
             accuracy = float(right.mean()) if right.size else math.nan
             ends = wilson_interval(accuracy, right.size)
             rows.append((one.word, int(own.sum()), right.size, int(right.sum()), accuracy, *ends))
         columns = ["band", "n", "n_labelled", "n_correct", "accuracy", "low", "high"]
         return pd.DataFrame(rows, columns=pd.Index(columns))
 
-    def by(self, weighting: Weighting, mapped: ConfidenceMap = NO_MAP) -> Floats:
-        """Return the confidence by another weighting and map; InputError where a signal of it is unknown."""
-        found = np.array(mapped(confidences(self.measured, weighting)))
+    def by(self, weighting: Weighting) -> Floats:
+        """Return the confidence by another weighting; InputError where a signal of it is unknown."""
+        found = confidences(self.used.signals, weighting)
         found[self.queries["reason"].eq("no_answer").to_numpy(dtype=bool, na_value=False)] = math.nan
         return found
 
@@ -188,13 +188,13 @@ class ConfidenceAnalysis:
         ranges = {**dict.fromkeys(weights, (0.0, 1.0)), **self.weighting.ranges}
         return Weighting(shares_of(weights), ranges, threshold)
 
-    def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, Quality]:
+    def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, ConfidenceQuality]:
         """Return what other weights, as shares of their sum, and another threshold let through.
 
         The map is left out: it belongs to the weights that it was fitted to.
         """
         found = self.by(self.other(weights, threshold))
-        return whatif(found, self.correct, threshold), quality(found, self.correct)
+        return whatif(found, self.used.correct, threshold), quality(found, self.used.correct)
 
 
 def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[float, float]:
@@ -213,20 +213,12 @@ def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[floa
 
 def analyse_confidence(
     run: Run,
-    signals: Mapping[str, Floats],
-    titles: Mapping[str, str],
-    correct: Floats,
-    weighting: Weighting,
-    mapped: ConfidenceMap,
+    used: InUse,
+    threshold: float,
     sampling: Floats,
+    mc_confidence: Floats,
     conformal: Floats,
     reliable: pd.Series,
-    *,
-    mc_confidence: Floats | None = None,
-    taught: Bools | None = None,
-    choices: tuple[Signal, ...] = (),
-    origin: str = DEFAULT,
-    reason: str = "",
 ) -> ConfidenceAnalysis:
     """Weigh the signals of a run's answers and compare the confidence with what is correct; no LLM calls.
 
@@ -234,21 +226,19 @@ def analyse_confidence(
     ----------
     run : Run
         The run.
-    signals : mapping of str to ndarray, each of shape (n_questions,)
-        In the units of ``weighting.ranges``; one without values where a weight names no signal of the run.
-    titles, correct, choices, origin, reason
-        See `ConfidenceAnalysis`.
-    weighting, mapped : Weighting, ConfidenceMap
-        As used.
+    used : InUse
+        The confidence in use.
+    threshold : float
+        In [0, 1].
     sampling, mc_confidence, conformal : ndarray, shape (n_questions,)
         The agreement with the samples, the confidence of MC dropout (1 − embedding variance), and that of
         conformal prediction, in [0, 1]; NaN where undefined.
     reliable : Series of boolean, length n_questions
         The decision of conformal prediction; NA where it has none.
-    taught : ndarray of bool, shape (n_questions,), optional
-        The questions that weights and map were learned from.
     """
-    unit = {name: normalised(values, *weighting.ranges[name]) for name, values in signals.items()}
+    method, correct = used.method, used.correct
+    weighting = replace(method.weighting, threshold=threshold)
+    unit = {name: normalised(values, *weighting.ranges[name]) for name, values in used.signals.items()}
     weights = np.array([*weighting.weights.values()])
     contributions = weights * np.column_stack([unit[name] for name in weighting.weights])
     # A signal without a weight is not needed: 0 · NaN would be NaN.
@@ -256,16 +246,16 @@ def analyse_confidence(
     q = run.queries
     frame = q[["query_id", "question"]].reset_index(drop=True)
     without = q["answer_status"].isin(WITHOUT_ANSWER).to_numpy(dtype=bool)
-    raw = confidences(signals, weighting)
-    raw[without | bool(reason)] = math.nan
-    frame["confidence"], frame["raw_confidence"] = mapped(raw), raw
-    learned = np.zeros(len(frame), dtype=np.bool_) if taught is None else taught
-    frame["judged_confidence"] = frame["confidence"].mask(learned)
+    raw = confidences(used.signals, weighting)
+    raw[without | bool(used.reason)] = math.nan
+    frame["confidence"], frame["raw_confidence"] = method.map(raw), raw
+    taught = q["question"].astype(str).map(digest).isin(method.learned_from).to_numpy()
+    frame["judged_confidence"] = frame["confidence"].mask(taught)
     shown = half_up(frame["confidence"])
     for column, name in COLUMNS.items():
-        frame[column] = signals[name]
+        frame[column] = used.signals[name]
     frame["band"] = [band(float(value)).word for value in shown]
-    frame["passes"] = pd.Series(shown >= weighting.threshold, dtype="boolean").mask(np.isnan(shown))
+    frame["passes"] = pd.Series(shown >= threshold, dtype="boolean").mask(np.isnan(shown))
     scores = run.passages.groupby("query_id", sort=False)["retrieval_score"].agg(list)
     frame["retrieval_uncertainty"] = [
         retrieval_uncertainty(scores.get(query_id, ())) for query_id in frame["query_id"]
@@ -275,27 +265,12 @@ def analyse_confidence(
         frame["retrieval_uncertainty"], frame["sampling_uncertainty"], conformal
     )
     frame["combined_confidence"] = (sampling + conformal) / 2
-    reliable = reliable.reset_index(drop=True)
-    frame["mc_confidence"] = math.nan if mc_confidence is None else mc_confidence
-    frame["conformal_reliable"] = reliable
-    frame["is_reliable"] = combined_decision(frame["mc_confidence"], reliable)
+    frame["mc_confidence"], frame["conformal_reliable"] = mc_confidence, reliable.to_numpy()
+    reliable = frame["conformal_reliable"]
+    frame["is_reliable"] = combined_decision(mc_confidence, reliable)
     frame["is_reliable_strict"] = combined_decision(sampling, reliable)
     frame["correct"] = pd.Series(correct).map({1.0: True, 0.0: False}).astype("boolean")
-    why = np.where(without, "no_answer", "no_weights" if reason else "no_signal")
+    why = np.where(without, "no_answer", "no_weights" if used.reason else "no_signal")
     frame["reason"] = pd.Series(why, dtype="str").mask(~np.isnan(raw))
-    confidence = frame["judged_confidence"].to_numpy(dtype=np.float64)
-    order = np.round(confidence, 9)
-    bins = reliability_bins(confidence, correct)
-    found = replace(quality(confidence, correct), auroc=auroc(correct, order), aurc=aurc(order, correct))
-    warnings = (
-        range_warning(values, weighting.ranges[name], titles[name])
-        for name, values in signals.items()
-        if weighting.weights.get(name)
-    )
-    return ConfidenceAnalysis(
-        run, weighting, mapped, unit, signals, titles, contributions, frame,
-        tuple(one for one in warnings if one is not None),
-        found, auroc_interval(correct, order), auroc_p_value(correct, order),
-        ece_by_chance(bins), bins, brier_parts(confidence, correct), correct, choices, origin, reason,
-        int(np.count_nonzero(learned & ~np.isnan(correct))),
-    )  # fmt: skip
+    n_taught = int(np.count_nonzero(taught & ~np.isnan(correct)))
+    return ConfidenceAnalysis(run, used, weighting, unit, contributions, frame, n_taught)

@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.arrays import Floats
 from core.calibration.in_use import COLUMNS, THRESHOLD_SETTING, in_use, threshold_in_use
-from core.calibration.saved import digest
-from core.calibration.weighted import RANGES
+from core.calibration.weighted import RANGES, THRESHOLD
 from core.confidence.analysis import ConfidenceAnalysis, analyse_confidence
 from core.confidence.definitions import DEFINITIONS, METRICS
-from core.confidence.findings import findings
-from core.confidence.numbers import numbers
+from core.confidence.findings import findings, numbers
 from core.confidence.step import ConfidenceStep
 from core.errors import InputError
-from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn
+from core.socket import EARLIER, Diagnostic, Export, Need, QuestionColumn
 from core.spreadsheet import csv_bytes
 
 
@@ -37,29 +36,16 @@ def reliability_csv(diagnosis: Analyses) -> bytes:
 
 
 def _analyse(diagnosis: Analyses) -> ConfidenceAnalysis:
-    run, used = diagnosis.run, in_use(diagnosis)
-    method, weighting, reason = used.method, used.method.weighting, used.reason
+    used = in_use(diagnosis)
     try:
-        weighting = replace(weighting, threshold=threshold_in_use(diagnosis.settings))
+        threshold = threshold_in_use(diagnosis.settings)
     except InputError as error:
-        reason = str(error)
+        used, threshold = replace(used, reason=str(error)), THRESHOLD
     conformal, samples = diagnosis["conformal"].queries, diagnosis["uncertainty"].queries
     verdict = conformal["verdict"].map({"In line": True, "Flagged": False}).astype("boolean")
+    sampling, variance = _unit(samples["agreement"]), _unit(samples["embedding_variance"])
     return analyse_confidence(
-        run,
-        used.signals,
-        used.titles,
-        used.correct,
-        weighting,
-        method.map,
-        _unit(samples["agreement"]),
-        _unit(conformal["confidence"]),
-        verdict,
-        mc_confidence=1 - _unit(samples["embedding_variance"]),
-        taught=run.queries["question"].astype(str).map(digest).isin(method.learned_from).to_numpy(),
-        choices=tuple(one for one in used.choices if one.name not in COLUMNS),
-        origin=used.origin,
-        reason=reason,
+        diagnosis.run, used, threshold, sampling, 1 - variance, _unit(conformal["confidence"]), verdict
     )
 
 

@@ -1,22 +1,25 @@
-"""What the confidence of a run gets wrong, and what it does well, in sentences."""
+"""What the confidence of a run gets wrong, and what it does well, in sentences and in headline numbers."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from core.calibration.decision import whatif
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.definitions import FINDINGS
+from core.confidence.definitions import BANDS, FINDINGS
+from core.context_score import NO_BAND
 from core.severity import BROKEN, LOSS, WRONG, graded
-from core.socket import GOOD, UNCLEAR, Finding
-from core.stats import poisson_binomial_tail, wilson_interval
-from core.text.display import about, count, number, part, percent
+from core.socket import GOOD, REASON, UNCLEAR, Finding, Number
+from core.stats import mean_in_unit, poisson_binomial_tail, wilson_interval
+from core.text.display import about, count, number, part, percent, share_interval
 
 _HALF = 0.5
 _FEWEST = 5  # equal values that are no coincidence
-_PASSES, _READS = "Incorrect, passes", "with an incorrect answer that passes the threshold"
-_CALIBRATE, _REPLACE = "confidence:calibrate", "signal:replace"
+_REPLACE = "signal:replace"
 
 
 def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
@@ -30,9 +33,9 @@ def findings(analysis: ConfidenceAnalysis) -> tuple[Finding, ...]:
 
 def _ranges(analysis: ConfidenceAnalysis) -> list[Finding]:
     return [
-        Finding(
+        _finding(
             "range_mismatch", one.sentence, one.n_outside or one.n, one.n, severity=graded(BROKEN),
-            advice=FINDINGS["range_mismatch"].advice, clause="a signal contradicts its declared range",
+            clause="a signal contradicts its declared range",
         )
         for one in analysis.warnings
     ]  # fmt: skip
@@ -44,13 +47,12 @@ def _constant(analysis: ConfidenceAnalysis) -> list[Finding]:
         known = analysis.signals[name][~np.isnan(analysis.signals[name])]
         if known.size < _FEWEST or np.ptp(known) > 0:
             continue
-        title, n = analysis.titles[name], known.size
+        title, n = analysis.used.titles[name], known.size
+        said = f"{title} is the same for all {count(n, 'answer')}: it separates none of them."
         found.append(
-            Finding(
-                "constant_signal",
-                f"{title} is the same for all {count(n, 'answer')}: it separates none of them.",
-                n, n, severity=graded(LOSS, wilson_interval(1.0, n)), fix=_REPLACE,
-                advice=FINDINGS["constant_signal"].advice, clause=f"{title} is the same for all answers",
+            _finding(
+                "constant_signal", said, n, n, severity=graded(LOSS, wilson_interval(1.0, n)), fix=_REPLACE,
+                clause=f"{title} is the same for all answers",
             )
         )  # fmt: skip
     return found
@@ -65,25 +67,23 @@ def _gap(analysis: ConfidenceAnalysis) -> list[Finding]:
     # If the confidence were exactly right, the number of correct answers would be Poisson-binomial.
     tails = poisson_binomial_tail(1 - sure, n - n_right), poisson_binomial_tail(sure, n_right)
     is_over, mean, interval = tails[0] < tails[1], float(sure.mean()), wilson_interval(n_right / n, n)
-    name, word = ("overconfident", "high") if is_over else ("underconfident", "low")
     # Too high: so many more answers are wrong than promised. Too low: correct ones are distrusted.
     severity = graded(WRONG, (mean - interval[1], 1)) if is_over else graded(LOSS, (interval[0] - mean, 1))
     wide = q["confidence"].ge(_HALF) == is_over  # the other way than the answer is
     odd = q[q["correct"].ne(is_over) & wide].sort_values("confidence", ascending=not is_over, kind="stable")
-    which = (
-        f"an incorrect answer and a confidence of {_HALF:g} or more"
-        if is_over
-        else (f"a correct answer and a confidence below {_HALF:g}")
+    is_ = "is" if n_right == 1 else "are"
+    said = (
+        f"the confidence is too {'high' if is_over else 'low'}: {number(mean)} on average, where "
+        f"{part(n_right, n, 'answer')} {is_} correct"
     )
-    said = f"{number(mean)} on average, where {part(n_right, n, 'answer')} {_are(n_right)} correct"
+    which = "an incorrect answer and a confidence of {:g} or more"
+    if not is_over:
+        which = "a correct answer and a confidence below {:g}"
     return [
-        Finding(
-            name,
-            f"The confidence is too {word}: {said}.",
-            n_right, n, interval, float(sure.sum()), min(1.0, 2 * min(tails)),
-            severity=severity, advice=FINDINGS[name].advice, fix=_CALIBRATE, query_ids=tuple(odd["query_id"]),
-            reads=f"with {which}",
-            clause=f"the confidence is too {word}: {said}",
+        _finding(
+            "overconfident" if is_over else "underconfident", f"T{said[1:]}.", n_right, n, interval,
+            float(sure.sum()), min(1.0, 2 * min(tails)), severity=severity, fix="confidence:calibrate",
+            query_ids=tuple(odd["query_id"]), reads=f"with {which.format(_HALF)}", clause=said,
         )
     ]  # fmt: skip
 
@@ -98,28 +98,23 @@ def _ranking(analysis: ConfidenceAnalysis) -> list[Finding]:
         f"AUROC {number(value)} (95 % interval {number(low)} to {number(high)}; {n - n_wrong:,} correct and "
         f"{n_wrong:,} incorrect; 0.5 by chance)"
     )
-    blind = Finding(
+    blind = _finding(
         "confidence_blind",
         f"Whether correct answers have the higher confidence is unclear: {shown}.",
-        n_wrong, n, tone=UNCLEAR, advice=FINDINGS["confidence_blind"].advice, fix="labels:more",
+        n_wrong, n, tone=UNCLEAR, fix="labels:more",
         clause="whether the confidence separates correct from incorrect answers is unclear",
     )  # fmt: skip
-    p_value = analysis.auroc_p_value
     if value == 0.5:
         return [blind]
+    beyond = partial(_finding, n=n_wrong, of=n, p_value=analysis.auroc_p_value, otherwise=blind)
     if value > 0.5:
-        return [
-            Finding(
-                "confidence_ranks", f"Correct answers have the higher confidence: {shown}.", n_wrong, n,
-                p_value=p_value, tone=GOOD, otherwise=blind,
-                clause=f"the confidence is higher for correct answers (AUROC {number(value)})",
-            )
-        ]  # fmt: skip
+        clause = f"the confidence is higher for correct answers (AUROC {number(value)})"
+        said = f"Correct answers have the higher confidence: {shown}."
+        return [beyond("confidence_ranks", said, tone=GOOD, clause=clause)]
     return [
-        Finding(
-            "confidence_backwards", f"Incorrect answers have the higher confidence: {shown}.", n_wrong, n,
-            p_value=p_value, severity=graded(BROKEN), advice=FINDINGS["confidence_backwards"].advice,
-            fix=_REPLACE, clause="the confidence is higher for incorrect answers", otherwise=blind,
+        beyond(
+            "confidence_backwards", f"Incorrect answers have the higher confidence: {shown}.",
+            severity=graded(BROKEN), fix=_REPLACE, clause="the confidence is higher for incorrect answers",
         )
     ]  # fmt: skip
 
@@ -137,49 +132,131 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
     chance = hypergeom(len(q), of, n_passing)
     p_value = min(1.0, 2 * float(min(chance.cdf(n), chance.sf(n - 1))))
     expected, threshold = of * n_passing / len(q), f"the threshold {analysis.weighting.threshold:g}"
-    by_chance = f"{about(expected)} would if confidence were unrelated to correctness"
-    interval = wilson_interval(n / of, of)
-    pass_ = "passes" if n == 1 else "pass"
-    said = f"{n:,} of {count(of, 'incorrect answer')} {pass_} {threshold}; {by_chance}"
+    interval, pass_ = wilson_interval(n / of, of), "passes" if n == 1 else "pass"
+    # What passes is what there is to read, also where it is good how few pass.
     ids = tuple(q[wrong & passes].sort_values("confidence", ascending=False, kind="stable")["query_id"])
-    share = f"{part(n, of, 'incorrect answer')} {pass_} the confidence threshold"
-    unclear = Finding(
-        "wrong_answers_pass", f"{said}.", n, of, interval, expected, tone=UNCLEAR, query_ids=ids,
-        advice="Label more answers before you rely on this threshold.", fix="labels:more",
-        label=_PASSES, reads=_READS,
-    ) if n else None  # fmt: skip
-    if n < expected:
-        # What still passes is what there is to read; how many pass is what is good.
-        return [
-            Finding(
-                "wrong_answers_stopped", f"{said}.", n, of, interval, expected, p_value, tone=GOOD,
-                query_ids=ids, otherwise=unclear, label=_PASSES, reads=_READS,
-                clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
-            )
-        ]  # fmt: skip
+    reads = "with an incorrect answer that passes the threshold"
+    passing = partial(_finding, n=n, of=of, query_ids=ids, label="Incorrect, passes", reads=reads)
     if n_passing == len(q):
         all_of = f"all {count(of, 'incorrect answer')} pass" if of > 1 else "the incorrect answer passes"
         return [
-            Finding(
+            passing(
                 "threshold_stops_nothing",
                 f"{threshold.capitalize()} stops none of {count(len(q), 'labelled answer')}: {all_of}.",
-                n, of, severity=graded(WRONG, wilson_interval(of / len(q), len(q))), query_ids=ids,
-                label=_PASSES, reads=_READS,
-                advice=FINDINGS["threshold_stops_nothing"].advice, fix="threshold:raise",
+                severity=graded(WRONG, wilson_interval(of / len(q), len(q))), fix="threshold:raise",
                 clause=f"no labelled answer is below {threshold}",
             )
         ]  # fmt: skip
+    said = (
+        f"{n:,} of {count(of, 'incorrect answer')} {pass_} {threshold}; {about(expected)} would if "
+        "confidence were unrelated to correctness."
+    )
+    clause = (
+        f"{part(n, of, 'incorrect answer')} {pass_} the confidence threshold ({percent(n / of, interval)}; "
+        f"{percent(expected / of)} by chance)"
+    )
+    counted = partial(passing, sentence=said, interval=interval, expected_by_chance=expected)
+    unclear = None
+    if n:
+        advice = "Label more answers before you rely on this threshold."
+        unclear = counted("wrong_answers_pass", tone=UNCLEAR, advice=advice, fix="labels:more")
     if n == expected:
         return [] if unclear is None else [unclear]
-    return [
-        Finding(
-            "wrong_answers_pass", f"{said}.", n, of, interval, expected, p_value,
-            severity=graded(BROKEN), advice=FINDINGS["wrong_answers_pass"].advice, fix=_REPLACE,
-            query_ids=ids, otherwise=unclear, label=_PASSES, reads=_READS,
-            clause=f"{share} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
-        )
-    ]  # fmt: skip
+    tested = partial(counted, p_value=p_value, otherwise=unclear, clause=clause)
+    if n < expected:
+        return [tested("wrong_answers_stopped", tone=GOOD)]
+    return [tested("wrong_answers_pass", severity=graded(BROKEN), fix=_REPLACE)]
 
 
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
+def _finding(name: str, sentence: str, *rest: Any, **more: Any) -> Finding:
+    """Return a finding with the advice of its definition."""
+    return Finding(name, sentence, *rest, **{"advice": FINDINGS[name].advice, **more})
+
+
+def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
+    """Return the headline numbers; without a value where no answer has a confidence."""
+    q, quality = analysis.queries, analysis.quality
+    mean, *interval = mean_in_unit(analysis.confidence)
+    found = whatif(analysis.confidence, analysis.used.correct, analysis.weighting.threshold)
+    n, labelled = found.n, quality.n
+    threshold = f"threshold {analysis.weighting.threshold:g}"
+    share = float(analysis.labelled["correct"].mean()) if labelled else math.nan
+    bands = {word: k for word, k in q["band"].value_counts().to_dict().items() if word != NO_BAND.word}
+    measured = any(len(analysis.run[name]) for name in ("signals", "confidences"))
+    gap, gap_interval = analysis.gap
+    uncertainty, *around = mean_in_unit(q["combined_uncertainty"])
+    reliable, n_reliable = analysis.reliable("is_reliable")
+    strict, n_strict = analysis.reliable("is_reliable_strict")
+    chance_ece, most_ece = analysis.ece_by_chance
+    fitted = analysis.fit_note if labelled else ""
+    auroc, *auroc_interval = analysis.auroc
+    parts = analysis.brier
+    of_brier = (
+        f"reliability {number(parts.reliability)} − resolution {number(parts.resolution)} + uncertainty "
+        f"{number(parts.uncertainty)} + within {number(parts.within)}"
+        if labelled else ""
+    )  # fmt: skip
+    weights = ", ".join(f"{name} {weight:.2g}" for name, weight in analysis.weighting.weights.items())
+    return (
+        Number("mean_confidence", "Mean confidence", _value(mean), n=n, noun="answer",
+            interval=_ends(interval), define="confidence", place="card", note=analysis.used.reason),
+        Number("n_passing", "Reach the threshold", found.n_passing if n else None, of=n,
+            define="passes", place="card", note=threshold if n else "", cases="queries.passes:True"),
+        Number("confidence_bands", "Answers by band", bands if n else None, noun="answer", define=BANDS,
+            place="row"),
+        _correct(analysis, True, share), _correct(analysis, False, share),
+        Number("confidence_gap", "Mean confidence − accuracy", _value(gap), n=labelled, noun="answer",
+            interval=_ends(gap_interval), chance=0.0 if labelled else None, define="confidence", place="row"),
+        Number("confidence_ece", "Calibration error (ECE)", _value(quality.ece), n=labelled, noun="answer",
+            chance=_value(chance_ece), define="ece", place="card",
+            note="; ".join(filter(None, [f"at most {number(most_ece)} in 95 % of such runs", fitted]))
+            if labelled else ""),
+        Number("confidence_mce", "Largest calibration error (MCE)", _value(quality.mce), n=labelled,
+            noun="answer", define="mce", place="row"),
+        Number("confidence_brier", "Brier score", _value(quality.brier), n=labelled, noun="answer",
+            chance=_value(parts.uncertainty), note=of_brier, define="brier", place="row"),
+        Number("confidence_auroc", "Confidence AUROC", _value(auroc), n=labelled, noun="answer",
+            interval=_ends(auroc_interval), chance=0.5 if _value(auroc) is not None else None, define="auroc",
+            place="card"),
+        Number("confidence_aurc", "Confidence AURC", _value(quality.aurc), n=labelled, noun="answer",
+            chance=_value(1 - share), define="aurc", place="row"),
+        Number("mean_combined_uncertainty", "Mean combined uncertainty", _value(uncertainty),
+            n=int(q["combined_uncertainty"].notna().sum()), noun="answer", interval=_ends(around),
+            define="combined_uncertainty", place="row"),
+        Number("n_reliable", "Reliable by the combined decision",
+            reliable if n_reliable else None, of=n_reliable, define="is_reliable",
+            place="row", cases="queries.is_reliable:True"),
+        Number("n_reliable_strict", "Reliable by the stricter decision",
+            strict if n_strict else None, of=n_strict, define="is_reliable_strict",
+            place="row", cases="queries.is_reliable_strict:True"),
+        Number("confidence_undefined_reasons", "No confidence because",
+            q["reason"].value_counts().to_dict() if measured else None, define=REASON,
+            place="row"),
+        Number("confidence_weights", "Weights", weights if n else None, define="weights", place="setup"),
+        Number("confidence_threshold_used", value=analysis.weighting.threshold if n else None),
+        Number("confidence_origin", value=analysis.used.origin if n else None),
+        Number("confidence_map", value=analysis.used.method.map.kind if n else None),
+        Number("n_taught", value=analysis.n_taught if labelled else None),
+    )  # fmt: skip
+
+
+def _correct(analysis: ConfidenceAnalysis, passes: bool, share: float) -> Number:
+    """Return how many of the answers that pass, or do not, are correct."""
+    right = analysis.labelled.loc[analysis.labelled["passes"].eq(passes), "correct"]
+    n, of = int(right.sum()), len(right)
+    return Number(
+        "n_correct_passing" if passes else "n_correct_below",
+        f"Correct, of answers that {'pass' if passes else 'do not pass'}",
+        n if of else None, of=of, noun="answer", define="passes", place="row",
+        chance=share * of if of else None,
+        note=share_interval(wilson_interval(n / of, of)) if of else "",
+    )  # fmt: skip
+
+
+def _value(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _ends(interval: tuple[float, ...] | list[float]) -> tuple[float, float] | None:
+    low, high = interval
+    return None if math.isnan(low) or math.isnan(high) else (low, high)

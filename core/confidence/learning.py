@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from core.calibration.in_use import in_use
+from core.arrays import Floats
 from core.calibration.mapping import KINDS, ConfidenceMap, Mapped, calibrate_map
 from core.calibration.saved import Method, digest
-from core.calibration.weighted import Weighting, confidences
-from core.confidence.compare import Compared, compare_confidences
+from core.calibration.weighted import Weighting, confidences, half_up
 from core.confidence.labelled import Labelled
 from core.confidence.weights import LearnedWeights, WeightCalibration, calibrate_weights
-from core.errors import InputError
-from core.socket import Analyses
+from core.stats import auroc, auroc_difference, holm, paired_interval, paired_permutation_test
+
+
+class Compared(NamedTuple):
+    """One measure of two confidences.
+
+    Attributes
+    ----------
+    measure : str
+        ``accuracy`` (share of answers that pass and are correct, or do not pass and are wrong), ``brier`` or
+        ``auroc``.
+    n : int
+        Answers.
+    a, b : float
+        Its value in the first and the second.
+    difference, low, high : float
+        ``b`` − ``a`` with its 95 % interval.
+    p_value : float
+        Of no difference: randomisation within pairs for accuracy and Brier score, DeLong's test for AUROC.
+    p_adjusted : float
+        Holm's, over the three measures.
+    """
+
+    measure: str
+    n: int
+    a: float
+    b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
 
 
 @dataclass(frozen=True)
@@ -82,42 +113,50 @@ def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits
     )
 
 
-def labelled_run(diagnosis: Analyses, teaching: bool = False) -> Labelled:
-    """Return the answers of a run that have a label and every signal of the confidence in use.
-
-    Parameters
-    ----------
-    diagnosis : Analyses
-        Of the run; no LLM calls.
-    teaching : bool
-        Only those to half of the questions, chosen by a digest of their text: weights and map are learned
-        from these, and thresholds are calibrated on the others.
-
-    Raises
-    ------
-    InputError
-        Nothing says which of its answers are correct.
-    """
-    used, run = in_use(diagnosis), diagnosis.run
-    if np.isnan(used.correct).all():
-        raise InputError(f"The run {run.name!r} has no labelled answer; nothing can be learned.")
-    names = [name for name, weight in used.method.weighting.weights.items() if weight]
-    has_label = ~np.isnan(used.correct)
-    whole = has_label & np.all([np.isfinite(used.signals[name]) for name in names], axis=0)
-    questions = run.queries["question"].astype(str)
-    found = Labelled(
-        tuple(questions[whole]),
-        {name: used.signals[name][whole] for name in names},
-        used.correct[whole],
-        0,
-        int(np.count_nonzero(~has_label)),
-        int(np.count_nonzero(has_label & ~whole)),
-    )
-    return found.half() if teaching else found
-
-
 def _best_map(maps: Mapping[str, Mapped]) -> ConfidenceMap:
     """Return the map with the lowest Brier score; none where that is not lower than without."""
     better = [one for one in maps.values() if one.after.brier < one.before.brier]
     best = min(better, key=lambda one: one.after.brier, default=None)
     return ConfidenceMap() if best is None else best.map
+
+
+def compare_confidences(
+    a: Floats, b: Floats, correct: Floats, thresholds: tuple[float, float]
+) -> tuple[Compared, ...]:
+    """Compare two confidences of the same answers, each with its own threshold.
+
+    Parameters
+    ----------
+    a, b : ndarray, shape (n,)
+        In [0, 1], all defined; each answer's by a weighting that was not learned from it: else the comparison
+        favours the learned one.
+    correct : ndarray, shape (n,)
+        1 correct, 0 wrong.
+    thresholds : (float, float)
+        Of the first and the second.
+
+    Returns
+    -------
+    tuple of Compared
+        Accuracy at the threshold (higher is better), Brier score (lower) and AUROC (higher). Values and
+        p-values are undefined without answers; AUROC also where all or none are correct.
+    """
+    right = correct == 1
+    hit_a, hit_b = (half_up(a) >= thresholds[0]) == right, (half_up(b) >= thresholds[1]) == right
+    tests = [
+        _paired("accuracy", hit_a.astype(float), hit_b.astype(float), share=True),
+        _paired("brier", (a - correct) ** 2, (b - correct) ** 2, share=False),
+    ]
+    scores = np.round(a, 9), np.round(b, 9)
+    difference, low, high, p = auroc_difference(correct, scores[1], scores[0])
+    ranked = auroc(correct, scores[0]), auroc(correct, scores[1])
+    tests.append(Compared("auroc", correct.size, *ranked, difference, low, high, p, math.nan))
+    adjusted = holm([one.p_value for one in tests]).tolist()
+    return tuple(one._replace(p_adjusted=p) for one, p in zip(tests, adjusted, strict=True))
+
+
+def _paired(measure: str, a: Floats, b: Floats, share: bool) -> Compared:
+    means = (float(a.mean()), float(b.mean())) if a.size else (math.nan, math.nan)
+    interval = paired_interval(a, b, share=share)
+    p = paired_permutation_test(a, b)
+    return Compared(measure, a.size, *means, means[1] - means[0], *interval, p, math.nan)

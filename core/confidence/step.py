@@ -1,4 +1,4 @@
-"""The step that measures the confidence signals of a run: similarity, lexical score, the model's own word."""
+"""The step that measures the confidence signals of a run: similarity, lexical score, stated confidence."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ import pandas as pd
 from core.arrays import Floats
 from core.calibration.in_use import COLUMNS
 from core.llm.embeddings import shared_embedder
-from core.llm.json_text import json_values
-from core.llm.structured import canonical
+from core.llm.structured import canonical, json_values
 from core.llm.types import Completion, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.steps import Call, Option, StepWork, model_facts
-from core.retrieval.bm25 import BM25Retriever
+from core.retrieval import BM25Retriever
 from core.run import Run
 from core.text.display import count
 from core.text.strict import NotJson
 
 SIMILARITY, LEXICAL, STATED = COLUMNS
 BEST = 3  # passages whose mean is the signal
-SELF_SCORE = "self-score"
+STATED_CONFIDENCE = "stated-confidence"
 _MAX_TOKENS = 24
 # Levels rather than any number: a back end that follows a schema does not enforce bounds.
 _SCHEMA = canonical(
@@ -57,7 +56,7 @@ class ConfidenceStep(PerQuestion):
 
     Attributes
     ----------
-    self_score : bool
+    stated_confidence : bool
         Whether the model states its confidence in each answer: one call each, at temperature 0. Without it no
         model is called.
     given : tuple of str
@@ -74,13 +73,13 @@ class ConfidenceStep(PerQuestion):
     name: ClassVar[str] = "confidence"
     title: ClassVar[str] = "Measure confidence signals"
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"signals": tuple(COLUMNS)}
-    kinds: ClassVar[Mapping[str, str]] = {SELF_SCORE: "the model states its confidence in its answer"}
+    kinds: ClassVar[Mapping[str, str]] = {STATED_CONFIDENCE: "the model states its confidence in its answer"}
 
-    self_score: Annotated[
+    stated_confidence: Annotated[
         bool,
         Option(
-            "--self-score",
-            "Ask the model how sure it is of each answer; without, no model is called.",
+            "--stated-confidence",
+            "Ask the model for its stated confidence in each answer; without, no model is called.",
             title="Ask the model",
         ),
     ] = True
@@ -89,17 +88,17 @@ class ConfidenceStep(PerQuestion):
     @property
     def needs_llm(self) -> bool:
         """Whether the model is asked for its confidence."""
-        return self.self_score
+        return self.stated_confidence
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work."""
-        model = model_facts(asker.llm) if self.self_score and asker.llm is not None else None
-        return PerQuestion.open(_OnRun(self.self_score, run, model), run, asker)
+        model = model_facts(asker.llm) if self.stated_confidence and asker.llm is not None else None
+        return PerQuestion.open(_OnRun(self.stated_confidence, run, model), run, asker)
 
     def calls(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the call that asks for the confidence; none without an answer."""
-        answer = question.query["answer"]
-        if not self.self_score or not answer or question.query["answer_status"] in ("abstained", "error"):
+        answer, status = question.query["answer"], question.query["answer_status"]
+        if not self.stated_confidence or not answer or status in ("abstained", "error"):
             return ()
         return [_call(question, str(answer))]
 
@@ -111,7 +110,7 @@ class ConfidenceStep(PerQuestion):
 class _OnRun(ConfidenceStep):
     """The step on a run: lexical scores need all of its passages."""
 
-    def __init__(self, self_score: bool, run: Run, model: Mapping[str, Any] | None) -> None:
+    def __init__(self, stated_confidence: bool, run: Run, model: Mapping[str, Any] | None) -> None:
         before = run.manifest.get("steps", {}).get(self.name, {})
         there, given = run["signals"], before.get("options", {}).get("given")
         # At first whatever is there came from a file.
@@ -120,7 +119,7 @@ class _OnRun(ConfidenceStep):
             for name in COLUMNS
             if (name in given if isinstance(given, list) else bool(there[name].notna().any()))
         )
-        super().__init__(self_score, came)
+        super().__init__(stated_confidence, came)
         self._run, self._model, self._before = run, model, before
         known = {name: there.dropna(subset=[name]) for name in COLUMNS}
         self._known: Mapping[str, Mapping[str, float]] = {
@@ -149,12 +148,12 @@ class _OnRun(ConfidenceStep):
     def expected(self, question: AskedQuestion) -> Sequence[Call]:
         """Return the calls, also for an answer that is not there yet."""
         pending = question.query["answer"] is None and not question.query["answer_status"]
-        if self.self_score and STATED not in self.given and pending and question.passages:
+        if self.stated_confidence and STATED not in self.given and pending and question.passages:
             return [_call(question, "", self._tries)]
         return self.calls(question)
 
     def rows(self, question: AskedQuestion, answers: Answers) -> Rows:
-        reply = answers.get((SELF_SCORE, 1))
+        reply = answers.get((STATED_CONFIDENCE, 1))
         stated = None if reply is None else _read(reply)
         self._unread |= reply is not None and reply.error is None and stated is None
         measures: Mapping[str, Callable[[AskedQuestion], float | None]] = {
@@ -237,7 +236,7 @@ def _call(question: AskedQuestion, answer: str, seed: int = 0) -> Call:
     given += [("Question", str(question.query["question"])), ("Answer", answer)]
     lines = [f"{name}: {json.dumps(text, ensure_ascii=False)}" for name, text in given]
     turns = (Message("system", _SYSTEM), Message("user", "\n\n".join([*lines, _CLOSING])))
-    return Call(SELF_SCORE, 1, Request(turns, seed=seed, max_tokens=_MAX_TOKENS, schema=_SCHEMA))
+    return Call(STATED_CONFIDENCE, 1, Request(turns, seed=seed, max_tokens=_MAX_TOKENS, schema=_SCHEMA))
 
 
 def _read(reply: Completion) -> float | None:

@@ -20,7 +20,6 @@ from core.stats import (
     aurocs,
     bootstrap_interval,
     bootstrap_intervals,
-    brier_score,
     non_negative_logistic,
 )
 
@@ -51,8 +50,6 @@ class LearnedWeights:
         That minus the AUROC of the default; higher is better.
     gain_interval : (float, float)
         Bootstrap over questions. The two methods share the error that the level allows (Bonferroni).
-    brier_gain, brier_gain_interval : float, (float, float)
-        Brier score of the default minus that of the cross-validated confidence, likewise.
     confidences : ndarray, shape (n,)
         The cross-validated confidence of each answer, in the order of the rows.
     """
@@ -63,8 +60,6 @@ class LearnedWeights:
     auroc: float
     gain: float
     gain_interval: Interval
-    brier_gain: float
-    brier_gain_interval: Interval
     confidences: Floats = field(repr=False, compare=False)
 
 
@@ -149,12 +144,31 @@ def calibrate_weights(
     if reason:
         return WeightCalibration(*counts, auroc(correct, start), (), None, reason)
     fold = _folds(question, correct, seed)
-    learned = tuple(
-        _learn(
-            method, unit, correct, question, fold, order, given, names, (n_resamples, n_refits, seed, level)
+
+    def learned_by(method: str) -> LearnedWeights:
+        fit = METHODS[method]
+        weights = fit(unit, correct, given)
+        intervals = bootstrap_intervals(
+            (unit, correct), lambda x, y: fit(x, y, given), given.size, n_refits, seed, level, question
         )
-        for method in METHODS
-    )
+        if method == "grid":
+            half = 0.5 / STEPS
+            intervals = [(max(0.0, low - half), min(1.0, high + half)) for low, high in intervals]
+        tested = np.full(correct.size, math.nan)
+        for out in (fold == number for number in range(FOLDS)):
+            tested[out] = _score(unit[out], fit(unit[~out], correct[~out], given))
+        shared = 1 - (1 - level) / len(METHODS)
+        return LearnedWeights(
+            method,
+            dict(zip(names, weights.tolist(), strict=True)),
+            dict(zip(names, intervals, strict=True)),
+            auroc(correct, tested),
+            _gain(tested, start, correct),
+            bootstrap_interval((tested, start, correct), _gain, n_resamples, seed, shared, question),
+            tested[np.argsort(order)],
+        )
+
+    learned = tuple(map(learned_by, METHODS))
     significant = [one for one in learned if one.gain_interval[0] > 0]
     best = max(significant, key=lambda one: one.auroc, default=None)
     reason = "" if best else "the gain over the default is not significant"
@@ -162,21 +176,10 @@ def calibrate_weights(
 
 
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
-    """Return the weights on a simplex grid in steps of 0.05 with the highest AUROC.
+    """Return the weights on a grid in steps of 0.05 with the highest AUROC, of equals nearest the default.
 
-    Parameters
-    ----------
-    unit : ndarray, shape (n, k)
-        Signals in [0, 1].
-    correct : ndarray of bool, shape (n,)
-        The label.
-    default : ndarray, shape (k,)
-        Of equally good weights the nearest to these are taken.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        NaN with fewer than two classes. Cost: 231 AUROCs for 3 signals.
+    ``unit`` are signals in [0, 1], shape (n, k). NaN with fewer than two classes. Cost: 231 AUROCs for 3
+    signals.
     """
     grid = simplex(unit.shape[1])
     found = aurocs(correct, np.round(grid @ unit.T, _DECIMALS))
@@ -214,56 +217,9 @@ def simplex(k: int, steps: int = STEPS) -> Floats:
     return (np.diff(ends, axis=1) - 1) / steps
 
 
-def _learn(
-    method: str,
-    unit: Floats,
-    correct: Bools,
-    question: NDArray[np.int64],
-    fold: NDArray[np.int64],
-    order: NDArray[np.intp],
-    default: Floats,
-    names: Sequence[str],
-    effort: tuple[int, int, int, float],
-) -> LearnedWeights:
-    fit, (n_resamples, n_refits, seed, level) = METHODS[method], effort
-    weights = fit(unit, correct, default)
-    intervals = bootstrap_intervals(
-        (unit, correct), lambda x, y: fit(x, y, default), default.size, n_refits, seed, level, question
-    )
-    if method == "grid":
-        intervals = [(max(0.0, low - 0.5 / STEPS), min(1.0, high + 0.5 / STEPS)) for low, high in intervals]
-    start, tested = _score(unit, default), _held_out(fit, unit, correct, fold, default)
-    rows = tested, start, correct
-    shared = n_resamples, seed, 1 - (1 - level) / len(METHODS), question
-    return LearnedWeights(
-        method,
-        dict(zip(names, weights.tolist(), strict=True)),
-        dict(zip(names, intervals, strict=True)),
-        auroc(correct, tested),
-        _auroc_gain(*rows),
-        bootstrap_interval(rows, _auroc_gain, *shared),
-        _brier_gain(*rows),
-        bootstrap_interval(rows, _brier_gain, *shared),
-        tested[np.argsort(order)],
-    )
-
-
-def _held_out(fit: Fit, unit: Floats, correct: Bools, fold: NDArray[np.int64], default: Floats) -> Floats:
-    """Return the score of each answer by weights that were fitted to the other folds."""
-    tested = np.full(correct.size, math.nan)
-    for number in range(FOLDS):
-        out = fold == number
-        tested[out] = _score(unit[out], fit(unit[~out], correct[~out], default))
-    return tested
-
-
-def _auroc_gain(tested: Floats, start: Floats, correct: Bools) -> float:
+def _gain(tested: Floats, start: Floats, correct: Bools) -> float:
     one, other = aurocs(correct, np.stack([tested, start])).tolist()
     return one - other
-
-
-def _brier_gain(tested: Floats, start: Floats, correct: Bools) -> float:
-    return brier_score(start, correct) - brier_score(tested, correct)
 
 
 def _score(unit: Floats, weights: Floats) -> Floats:

@@ -1,18 +1,18 @@
-"""Statements about new answers with a promised probability: conformal prediction and risk control."""
+"""Statements about new answers with a promised probability: conformal prediction and certified thresholds."""
 
 from core.calibration.provenance import Provenance, provenance_of
-from core.calibration.store import CalibrationStore, Case
-from core.calibration.store_table import StoreError
-from core.conformal.coverage import coverage_band
+from core.calibration.store import CalibrationCase, CalibrationStore, StoreError
 from core.conformal.drift import Drift, drift_martingale, online_p_values
 from core.conformal.labelled import cases_of, context_text
-from core.conformal.mondrian import GroupThreshold, group_p_values, group_thresholds
 from core.conformal.rag import ConformalRAG, ConformalResult
-from core.conformal.risk_control import Backoff, RiskControl, control_risk, factuality_backoff
 from core.conformal.selective import Certificate, Tested, certify_threshold
-from core.conformal.sets import SetRule, calibrate_sets, rarity
+from core.conformal.sets import Backoff, SetRule, calibrate_sets, factuality_backoff, rarity
 from core.conformal.split import (
+    GroupThreshold,
     conformal_threshold,
+    coverage_band,
+    group_p_values,
+    group_thresholds,
     label_shortage,
     labels_needed,
     p_values,
@@ -22,14 +22,13 @@ from core.conformal.split import (
 __all__ = [
     "Backoff",
     "CalibrationStore",
-    "Case",
+    "CalibrationCase",
     "Certificate",
     "ConformalRAG",
     "ConformalResult",
     "Drift",
     "GroupThreshold",
     "Provenance",
-    "RiskControl",
     "SetRule",
     "StoreError",
     "Tested",
@@ -38,7 +37,6 @@ __all__ = [
     "certify_threshold",
     "conformal_threshold",
     "context_text",
-    "control_risk",
     "coverage_band",
     "drift_martingale",
     "factuality_backoff",

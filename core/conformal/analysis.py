@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from core.arrays import Bools, Floats
+from core.arrays import Floats
 from core.calibration.decision import WhatIf, whatif
 from core.calibration.weighted import half_up
-from core.conformal.coverage import shortfall
 from core.conformal.definitions import (
     CALIBRATION,
     DELTA,
@@ -42,12 +41,12 @@ from core.conformal.promises import (
     verdicts_of,
     with_groups,
 )
-from core.conformal.scores import distance
 from core.conformal.selective import Certificate, Tested, certify_threshold
-from core.conformal.split import conformal_threshold, threshold_rank
+from core.conformal.split import conformal_threshold, shortfall, threshold_rank
 from core.run import Run
 from core.signals import Signal, confidence, confident, nonconformity
 from core.text.matching import is_correct, labelled
+from core.text.overlap import rouge_l
 
 GROUPED_BY = ("kind", "language")
 SEED = 0
@@ -61,20 +60,16 @@ class ConformalAnalysis:
 
     Attributes
     ----------
-    run : Run
-        The run.
     queries : DataFrame
         One row per question: ``query_id, question, kind, role`` (`CALIBRATION`, `TEST`: its answer is known;
         `NEW`), ``score`` (high = less typical), ``confidence``, ``correct``, ``distance`` from the nearest
         reference answer, ``p_value`` among the correct answers of the calibration, ``verdict``, ``answered``
         (whether the certified threshold lets it through), ``set_size, set_covers``, ``drift_p``, ``reason``.
         A question that calibrates has no p-value: it is among those that it would be compared with.
-    alpha, delta : float
-        As set; δ of the certificate.
-    score : Signal or None
-        The label-free score; None where the run has none.
-    scores : tuple of Signal
-        Those to choose from.
+    alpha : float
+        As set.
+    score, scores : Signal or None, tuple of Signal
+        The label-free score, None where the run has none, and those to choose from.
     origin : str
         Where the calibration comes from: `OWN` questions of the run, the name of a calibration store, or
         nowhere ("").
@@ -82,18 +77,16 @@ class ConformalAnalysis:
         Why the calibration no longer fits the run, one sentence each.
     coverages : Mapping of str to Coverage
         By name, those that can be computed.
-    sets : Sets or None
-        None where there are no samples.
+    sets, kept_claims : Sets or None, KeptClaims or None
+        None where nothing was sampled, and where no claim of an answer was compared with a reference answer.
     certificate : Certificate
-        From which confidence on to answer.
+        From which confidence on to answer, by the labels that calibrate.
     drift : Drift
         Along the questions, in the run's order, where a store calibrates. Of none where questions of the run
         do: the order of a file says nothing of time, and topics come in blocks.
     groups : DataFrame
         One row per threshold, where there are several: ``group, n_calibration, threshold, reason, n_test,
         n_covered, low, high``.
-    kept_claims : KeptClaims or None
-        None where no claim of an answer was compared with a reference answer.
     final, final_threshold
         The certificate, and the threshold of the score, from all labels, those that test among them, and also
         where nothing calibrates: what to use, and what `certify_threshold` and the command ``calibrate`` give
@@ -121,7 +114,6 @@ class ConformalAnalysis:
     final_threshold: float
     parts: tuple[tuple[int, int], ...]
     is_random_half: bool = False
-    delta: float = DELTA
 
     @property
     def calibrated(self) -> bool:
@@ -219,12 +211,23 @@ def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
     return Flagging(len(found), of, low, n, high, p_value)
 
 
+def distance(answers: pd.Series, references: pd.Series) -> Floats:
+    """Return how far each answer is from its nearest reference answer: 1 − ROUGE-L F1 in [0, 1], high = far.
+
+    ``answers`` are texts, ``references`` lists of texts; NaN where either is missing. Known only where a
+    reference is, so it is no score of a new answer. An empty answer has the distance 1.
+    """
+    found = []
+    for answer, known in zip(answers, references, strict=True):
+        likeness = [rouge_l(one, answer).f1 for one in known or ()] if isinstance(answer, str) else []
+        likeness = [0.0 if math.isnan(one) else one for one in likeness]
+        found.append(1 - max(likeness, default=math.nan))
+    return np.array(found, dtype=np.float64).round(9)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Truth:
-    """What the reference answers say, whatever the settings.
-
-    ``distance`` of each answer; ``samples``: whether each sampled answer is correct, in the table's order.
-    """
+    """What the reference answers say: the ``distance`` of each answer, and which ``samples`` are correct."""
 
     distance: Floats
     samples: Floats
@@ -276,8 +279,6 @@ def analyse_conformal(
         Of `truth_of`.
     correct : ndarray, shape (n_questions,)
         1, 0 or NaN, whether each answer is correct.
-    score, scores
-        The label-free score, and those to choose from.
     alpha : float
         Between 0 and 1.
     meanings : DataFrame, optional
@@ -286,47 +287,38 @@ def analyse_conformal(
         ``query_id, support_maximum, correct`` (1, 0 or NaN) of the claims of the answers.
     store : Calibration, optional
         Calibrates in place of the run's own questions.
-    origin, stale, is_random_half
+    score, scores, origin, stale, is_random_half
         See `ConformalAnalysis`.
-
-    Returns
-    -------
-    ConformalAnalysis
     """
     frame = _questions(run, truth, correct, score)
-    own = _is(frame, CALIBRATION)
-    tested = _is(frame, TEST)
-    values = frame["score"].to_numpy(dtype=np.float64)
+    own, tested = ((frame["role"] == role).to_numpy(dtype=np.bool_) for role in (CALIBRATION, TEST))
+    values, known = frame["score"].to_numpy(dtype=np.float64), own | tested
     cases = store or Calibration(values[own], correct[own], [*frame.loc[own, "kind"]])
-    right = cases.correct == 1
-    calibrating = np.where(right, cases.scores, math.nan)
-    coverages = {}
+    calibrating = np.where(cases.correct == 1, cases.scores, math.nan)
+    right = np.where(correct == 1, values, math.nan)
     of_correct = coverage_of(
-        OF_CORRECT, calibrating, np.where((correct == 1) & tested, values, math.nan), alpha,
-        pool=None if store else np.where((correct == 1) & (own | tested), values, math.nan),
+        OF_CORRECT, calibrating, np.where(tested, right, math.nan), alpha,
+        None if store else np.where(known, right, math.nan),
     )  # fmt: skip
-    coverages[OF_CORRECT] = of_correct
-    coverages[OF_SCORE] = coverage_of(
-        OF_SCORE, cases.scores, np.where(own, math.nan, values), alpha, None if store else values
-    )
-    if store is None:
-        known = np.where(own | tested, truth.distance, math.nan)
-        coverages[OF_DISTANCE] = coverage_of(
-            OF_DISTANCE, np.where(own, known, math.nan), np.where(tested, known, math.nan), alpha, known
-        )
-    sets = None
-    if meanings is not None and len(meanings) and store is None:
-        sets, coverages[OF_SETS] = sets_of(frame, meanings, truth.samples, own, tested, alpha)
     judged = ~own & ~np.isnan(values)
     found = verdicts_of(calibrating, cases.kinds, values[judged], [*frame.loc[judged, "kind"]], alpha)
     frame.loc[judged, "p_value"] = found.p_values
-    known = ~np.isnan(found.p_values)
+    undefined = np.isnan(found.p_values)
     verdicts = np.where(found.p_values > alpha, IN_LINE, FLAGGED)
-    frame.loc[judged, "verdict"] = np.where(known, verdicts, UNDEFINED)
+    frame.loc[judged, "verdict"] = np.where(undefined, UNDEFINED, verdicts)
     if origin:
-        frame.loc[judged, "reason"] = [None if one else "few_labels" for one in known.tolist()]
+        frame.loc[judged, "reason"] = ["few_labels" if one else None for one in undefined.tolist()]
     of_correct, groups = with_groups(of_correct, found, ((correct == 1) & tested)[judged], alpha)
-    coverages[OF_CORRECT] = of_correct
+    coverages = {OF_CORRECT: of_correct}
+    others = np.where(own, math.nan, values)
+    coverages[OF_SCORE] = coverage_of(OF_SCORE, cases.scores, others, alpha, None if store else values)
+    sets = kept = None
+    if store is None:
+        far = [np.where(side, truth.distance, math.nan) for side in (own, tested, known)]
+        coverages[OF_DISTANCE] = coverage_of(OF_DISTANCE, far[0], far[1], alpha, far[2])
+        if meanings is not None and len(meanings):
+            sets, coverages[OF_SETS] = sets_of(frame, meanings, truth.samples, own, tested, alpha)
+        kept = kept_claims_of(claims, frame, own, tested, alpha)
     # An answer passes as its confidence is shown.
     certificate = certify_threshold(half_up(confident(cases.scores, score)), cases.correct, alpha, DELTA)
     shown = half_up(frame["confidence"])
@@ -336,20 +328,14 @@ def analyse_conformal(
     final, final_threshold = certificate, conformal_threshold(calibrating, alpha)
     if store is None:
         final = certify_threshold(shown, correct, alpha, DELTA)
-        final_threshold = conformal_threshold(np.where(correct == 1, values, math.nan), alpha)
-    streams = store is not None and np.isfinite(cases.scores).any()
-    if streams:
+        final_threshold = conformal_threshold(right, alpha)
+    if store is not None and np.isfinite(cases.scores).any():
         frame.loc[judged, "drift_p"] = online_p_values(cases.scores, values[judged], SEED)
-    drift = drift_martingale(frame.loc[judged, "drift_p"] if streams else [], DRIFT_LEVEL)
+    drift = drift_martingale(frame["drift_p"].dropna(), DRIFT_LEVEL)
     return ConformalAnalysis(
         run, frame, alpha, score, scores, origin, stale, coverages, sets, certificate, drift, groups,
-        None if store else kept_claims_of(claims, frame, own, tested, alpha),
-        final, final_threshold, found.parts, is_random_half,
+        kept, final, final_threshold, found.parts, is_random_half,
     )  # fmt: skip
-
-
-def _is(frame: pd.DataFrame, role: str) -> Bools:
-    return np.asarray(frame["role"] == role, dtype=np.bool_)
 
 
 def _questions(run: Run, truth: Truth, correct: Floats, score: Signal | None) -> pd.DataFrame:

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.calibration.in_use import WEIGHTS_SETTING, in_use
 from core.conformal.analysis import OWN, ConformalAnalysis, analyse_conformal, nothing_known, truth_of
 from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
-from core.conformal.findings import findings
-from core.conformal.numbers import numbers
+from core.conformal.findings import findings, numbers, recover
 from core.conformal.promises import Calibration
-from core.conformal.recovery import recover
 from core.conformal.step import ConformalStep
-from core.socket import EARLIER, Analyses, Diagnostic, Export, Need, QuestionColumn, Setting
+from core.socket import EARLIER, Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
 ALPHA = Setting(

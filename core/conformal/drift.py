@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
-from core.conformal.arguments import column, rate
+from core.conformal.split import column, rate
 from core.errors import InputError
 
 BETS = np.array([-1.0, 0.0, 1.0])
@@ -19,19 +19,11 @@ JUMP = 0.01
 
 @dataclass(frozen=True)
 class Drift:
-    """A test martingale along a stream of p-values.
+    """A test martingale along a stream of p-values, of which ``n`` are known.
 
-    Attributes
-    ----------
-    log_martingale : ndarray, shape (m,)
-        Natural logarithm of the capital after each p-value, from 1 before the first; high = the stream does
-        not look uniform. Under exchangeability it ever reaches 1/level with probability at most level.
-    alarm : int or None
-        Place of the first p-value at which it does, from 0.
-    n : int
-        P-values that are known.
-    level : float
-        As asked.
+    ``log_martingale``, shape (m,), is the natural logarithm of the capital after each, from 1 before the
+    first; high = the stream does not look uniform. ``alarm`` is the place, from 0, where it first reaches
+    1/level, or None.
     """
 
     log_martingale: Floats
@@ -58,11 +50,7 @@ def online_p_values(scores: ArrayLike, new: ArrayLike, seed: int) -> Floats:
     Returns
     -------
     ndarray, shape (m,)
-        In (0, 1], low = higher than most before; NaN where the score is.
-
-    References
-    ----------
-    Vovk, Gammerman, Shafer 2005, section 7.1.
+        In (0, 1], low = higher than most before; NaN where the score is (Vovk et al. 2005, section 7.1).
 
     Examples
     --------
@@ -100,11 +88,6 @@ def drift_martingale(p_values: ArrayLike, level: float = 0.05) -> Drift:
         without a seed are too high on average, which alone would raise an alarm.
     level : float
         Probability of a false alarm, ever; between 0 and 1.
-
-    Returns
-    -------
-    Drift
-        Cost: one pass.
 
     Raises
     ------

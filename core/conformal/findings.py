@@ -1,17 +1,33 @@
-"""What calibration says of a run, in sentences."""
+"""What calibration says of a run: findings in sentences, headline numbers, and what a simulation recovers."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import pandas as pd
+
+from core.analyses import RECOVERED, Analyses
 from core.conformal.analysis import ConformalAnalysis
-from core.conformal.coverage import shortfall
-from core.conformal.definitions import FINDINGS, FLAGGED, METRICS, NEW, OF_CORRECT, TEST
+from core.conformal.definitions import (
+    CALIBRATION,
+    DELTA,
+    FINDINGS,
+    FLAGGED,
+    METRICS,
+    NEW,
+    OF_CORRECT,
+    OF_DISTANCE,
+    OF_SCORE,
+    OF_SETS,
+    TEST,
+)
 from core.conformal.promises import Coverage
+from core.conformal.split import shortfall
 from core.severity import BROKEN, LOSS, graded
-from core.socket import BAD, GOOD, UNCLEAR, Finding
+from core.socket import BAD, GOOD, REASON, UNCLEAR, Finding, Number
 from core.stats import holm, wilson_interval
-from core.text.display import about, count, number, part, percent
+from core.text.display import about, count, number, part, percent, share_interval
 
 _NO_HELP = "Use a better confidence signal, or accept a higher error rate α."
 
@@ -66,39 +82,34 @@ def _drift(analysis: ConformalAnalysis) -> list[Finding]:
 
 def _short(analysis: ConformalAnalysis) -> list[Finding]:
     """Return a test of each promise; that of groups is their smallest p-value, corrected for their number."""
-    found = [
-        _broken(one, METRICS[one.name].title, one.p_value)
-        for one in analysis.coverages.values()
-        if one.parts and (one.name != OF_CORRECT or analysis.groups.empty)
-    ]
-    tested = analysis.groups[analysis.groups["n_test"] > 0]
-    tested = tested[tested["threshold"] < math.inf]
-    if len(tested):
-        rows = [*tested.itertuples()]
-        parts = [((row.n_calibration, row.n_test),) for row in rows]
-        p_values = holm(
-            [shortfall(row.n_covered, one, analysis.alpha) for row, one in zip(rows, parts, strict=True)]
-        )
-        worst = int(p_values.argmin())
-        row = rows[worst]
-        none, band = analysis.coverages[OF_CORRECT], (row.low, row.high)
-        one = Coverage(
-            OF_CORRECT, row.threshold, "", row.n_calibration, row.n_test, row.n_covered, band, none.alpha,
-            parts[worst], none._scores,
-        )  # fmt: skip
-        found.append(_broken(one, f"{METRICS[OF_CORRECT].title} in {row.group}", float(p_values[worst])))
+    alpha, found = analysis.alpha, []
+    for one in analysis.coverages.values():
+        if one.parts and (one.name != OF_CORRECT or analysis.groups.empty):
+            p_value = shortfall(one.n_covered, one.parts, alpha)
+            title = METRICS[one.name].title
+            found.append(_broken(title, one.n_covered, one.n_test, one.band[0], one.band[1], alpha, p_value))
+    groups = analysis.groups
+    rows = [*groups[(groups["n_test"] > 0) & (groups["threshold"] < math.inf)].itertuples()]
+    if rows:
+        tests = [shortfall(row.n_covered, [(row.n_calibration, row.n_test)], alpha) for row in rows]
+        p_values = holm(tests)
+        row, p_value = rows[int(p_values.argmin())], float(p_values.min())
+        title = f"{METRICS[OF_CORRECT].title} in {row.group}"
+        found.append(_broken(title, row.n_covered, row.n_test, row.low, row.high, alpha, p_value))
     return found
 
 
-def _broken(one: Coverage, title: str, p_value: float) -> Finding:
-    share, promised = one.n_covered / one.n_test, percent(1 - one.alpha)
+def _broken(
+    title: str, n_covered: int, n_test: int, low: float, high: float, alpha: float, p_value: float
+) -> Finding:
+    share, promised = n_covered / n_test, percent(1 - alpha)
     return Finding(
         "coverage_short",
-        f"{title}: {one.n_covered:,} of {one.n_test:,} tested ({percent(share)}), where {promised} is "
-        f"promised and {percent(one.band[0])} to {percent(one.band[1])} is to be expected.",
-        one.n_covered, one.n_test, wilson_interval(share, one.n_test), (1 - one.alpha) * one.n_test, p_value,
+        f"{title}: {n_covered:,} of {n_test:,} tested ({percent(share)}), where {promised} is "
+        f"promised and {percent(low)} to {percent(high)} is to be expected.",
+        n_covered, n_test, wilson_interval(share, n_test), (1 - alpha) * n_test, p_value,
         severity=graded(BROKEN), advice=FINDINGS["coverage_short"].advice,
-        clause=f"a promise of {promised} holds for {part(one.n_covered, one.n_test)} only", fix="labels:more",
+        clause=f"a promise of {promised} holds for {part(n_covered, n_test)} only", fix="labels:more",
     )  # fmt: skip
 
 
@@ -140,14 +151,11 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         query_ids=tuple(flagged["query_id"]), tone=UNCLEAR, label="Flagged",
         reads="whose answer is flagged",
     )  # fmt: skip
-    return [
-        Finding(
-            "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, p_value,
-            graded(LOSS, surely), FINDINGS["answers_flagged"].advice if n else "",
-            tuple(flagged["query_id"]), BAD, withheld, label="Flagged", reads="whose answer is flagged",
-            otherwise=unclear if n else None,
-        )
-    ]  # fmt: skip
+    beyond_chance = replace(
+        unclear, p_value=p_value, severity=graded(LOSS, surely), tone=BAD, clause=withheld,
+        advice=FINDINGS["answers_flagged"].advice if n else "", otherwise=unclear if n else None,
+    )  # fmt: skip
+    return [beyond_chance]
 
 
 def over_splits(analysis: ConformalAnalysis) -> str:
@@ -196,3 +204,110 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
             reads="that reach the certified confidence",
         )
     ]  # fmt: skip
+
+
+def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
+    """Return the headline numbers; without a value where nothing calibrates."""
+    q, certificate, final = analysis.queries, analysis.certificate, analysis.final
+    reasons = q["reason"].value_counts().to_dict()
+    calibrated = analysis.calibrated
+    sets, kept, drift = analysis.sets, analysis.kept_claims, analysis.drift
+    correct = analysis.coverages[OF_CORRECT]
+    flagged, judged = analysis.n_flagged, analysis.n_judged
+    answered = q["answered"].fillna(False)
+    known = answered & q["correct"].notna() & (q["role"] != CALIBRATION)
+    n_known, n_wrong = int(known.sum()), int((known & ~q["correct"].fillna(False)).sum())
+    return (
+        *(_covered(analysis, name) for name in (OF_CORRECT, OF_SETS, OF_DISTANCE, OF_SCORE)),
+        Number("conformal_threshold", "Threshold of the score", _finite(correct), n=correct.n_calibration,
+            noun="correct answer", define="threshold", place="row",
+            note=correct.reason if calibrated else ""),
+        Number("n_flagged", "Answers flagged", flagged if judged else None, of=judged, define="Flagged",
+            place="card",
+            chance=analysis.n_by_chance if judged else None,
+            note=over_splits(analysis).rstrip(".").replace("Over", "over", 1) if judged else _why(analysis),
+            cases="queries.verdict:Flagged"),
+        Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
+            n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),
+        Number("distance_threshold", "Distance to the truth, at most",
+            _finite(analysis.coverages.get(OF_DISTANCE)), define=OF_DISTANCE, place="row",
+            n=analysis.coverages[OF_DISTANCE].n_calibration if OF_DISTANCE in analysis.coverages else 0,
+            noun="answer"),
+        Number("final_threshold", "Threshold of the score, from all labels", _value(analysis.final_threshold),
+            define="threshold", place="row"),
+        Number("certified_threshold", "Answer from this confidence on", final.threshold,
+            n=final.n, noun="labelled answer", define="certified", place="row", needs_nothing=True,
+            note=final.missing if calibrated else ""),
+        Number("certified_by_half", "The same by the calibrating half alone",
+            None if final is certificate else certificate.threshold,
+            n=None if final is certificate else certificate.n, noun="labelled answer", define="certified",
+            place="row"),
+        Number("certified_risk", "Incorrect among those answered, tested", n_wrong if n_known else None,
+            of=n_known, define="certified", place="row",
+            note=share_interval(wilson_interval(n_wrong / n_known, n_known)) if n_known else ""),
+        Number("n_claims_kept", "Claims that can be kept",
+            kept.n_kept if kept and not kept.rule.reason else None,
+            of=kept.n_claims if kept else 0, define="kept_claims", place="row",
+            note=kept.rule.reason if kept else ""),
+        Number("drift_factor", "Evidence of drift", _value(_capital(analysis)), n=drift.n, define="drift",
+            pattern="{:.2g}", place="row", chance=1.0 if drift.n else None,
+            note=f"alarm from {1 / drift.level:.0f} on" if drift.n else ""),
+        Number("drift_alarm", value=drift.alarm is not None if drift.n else None),
+        Number("conformal_undefined_reasons", "No verdict because", reasons if calibrated else None,
+            define=REASON, place="row"),
+        Number("conformal_score", "Score", analysis.score.title if analysis.score and calibrated else None,
+            place="setup", define="score"),
+        Number("n_calibration", "Calibration cases", int((q["role"] == CALIBRATION).sum()) or None,
+            place="setup"),
+        Number("calibration_origin", value=analysis.origin or None),
+        Number("conformal_alpha", value=analysis.alpha if calibrated else None),
+        Number("conformal_delta", value=DELTA if calibrated else None),
+        Number("certified_labels_needed", value=final.labels_needed if calibrated else None),
+    )  # fmt: skip
+
+
+def _covered(analysis: ConformalAnalysis, name: str) -> Number:
+    one = analysis.coverages.get(name)
+    if one is None or not one.n_test:
+        return Number(name, METRICS[name].title, of=0, noun="question", define=name, place="row")
+    promised = f"promised {percent(1 - analysis.alpha)}"
+    band = f"; {percent(one.band[0])} to {percent(one.band[1])} expected of {one.n_test:,}"
+    note = one.reason.rstrip(".") if one.reason else promised + band
+    # Sets that hold all there is may still miss; every other infinite threshold covers by itself.
+    shown = None if one.reason and name != OF_SETS else one.n_covered
+    return Number(name, METRICS[name].title, shown, of=one.n_test, define=name, note=note,
+        place="card" if name in (OF_SETS, OF_SCORE) else "row")  # fmt: skip
+
+
+def _finite(one: Coverage | None) -> float | None:
+    return one.threshold if one is not None and math.isfinite(one.threshold) else None
+
+
+def _value(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _capital(analysis: ConformalAnalysis) -> float:
+    path = analysis.drift.log_martingale
+    return math.exp(min(700.0, float(path[-1]))) if len(path) and analysis.drift.n else math.nan
+
+
+def _why(analysis: ConformalAnalysis) -> str:
+    return analysis.coverages[OF_CORRECT].reason.rstrip(".") if analysis.calibrated else ""
+
+
+def recover(diagnosis: Analyses) -> pd.DataFrame:
+    """Return each promise and the share of the tested that kept it, as `Analyses.recovered` has it.
+
+    The halves of a simulated run are drawn at random, so that each promise holds with a probability of 1 − α
+    or a little more; the difference is chance alone.
+    """
+    found = diagnosis["conformal"]
+    rows = []
+    for one in found.coverages.values():
+        if one.n_test and not one.reason:
+            share, known = one.n_covered / one.n_test, METRICS[one.name]
+            interval = wilson_interval(share, one.n_test)
+            meaning = f"At least the planted share is promised. {known.meaning}"
+            rows.append((known.title, 1 - found.alpha, share, *interval, one.n_test, meaning, ""))
+    return pd.DataFrame(rows, columns=[*RECOVERED])

@@ -6,15 +6,15 @@ import json
 import math
 from collections.abc import Sequence
 
+from core.analyses import Analyses
 from core.calibration.in_use import in_use, provenance
 from core.calibration.provenance import Provenance
 from core.calibration.saved import Method, digest
-from core.calibration.store import Case, query_hash
+from core.calibration.store import CalibrationCase, query_hash
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage, passage_block
 from core.pipeline.rows import AskedQuestion, questions_of
 from core.signals import nonconformity
-from core.socket import Analyses
 
 # A text, or passages in the order of the prompt: texts, or pairs of title and text.
 Context = str | Sequence[str | tuple[str, str]]
@@ -63,7 +63,7 @@ def _context(question: AskedQuestion) -> str:
     return context_text([(one["title"] or "", one["text"] or "") for one in question.passages])
 
 
-def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Case], Provenance]:
+def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[CalibrationCase], Provenance]:
     """Return the answers of a run that have a label and a score, and what identifies the scores.
 
     Parameters
@@ -93,13 +93,13 @@ def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[Ca
     for query_id, score, right in zip(run.queries["query_id"], scores, used.correct.tolist(), strict=True):
         found = question(query_id)
         references, answer = found.query["reference_answers"] or (), found.query["answer"]
-        known = len(references) > 0 or right == right
+        known = right == right or (len(references) > 0 and isinstance(answer, str))
         whole = asked is None or n.get(query_id, 0) == asked
         taught = digest(str(found.query["question"])) in used.method.learned_from
-        if known and isinstance(answer, str) and whole and not taught:
+        if known and whole and not taught:
             cases.append(
-                Case(
-                    str(found.query["question"]), _context(found), answer,
+                CalibrationCase(
+                    str(found.query["question"]), _context(found), answer or "",
                     references_text([*references]), score,
                     None if math.isnan(right) else bool(right),
                     found.query["kind"],

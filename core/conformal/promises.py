@@ -1,4 +1,4 @@
-"""Each promise calibrated on one side of the labelled questions and tested on the other."""
+"""Each promise calibrated on one side of the labelled questions and tested on the other, once and often."""
 
 from __future__ import annotations
 
@@ -13,16 +13,25 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Floats, Ints
-from core.conformal.coverage import coverage_band, covered_by_chance, shortfall
 from core.conformal.definitions import OF_CORRECT, OF_SETS
-from core.conformal.mondrian import group_p_values, group_thresholds
-from core.conformal.risk_control import Backoff, factuality_backoff
-from core.conformal.sets import SetRule, calibrate_sets, rarity
-from core.conformal.split import conformal_threshold, label_shortage, labels_needed
-from core.conformal.splits import Splits, repeated_splits
-from core.text.display import count
+from core.conformal.sets import Backoff, SetRule, calibrate_sets, factuality_backoff, rarity
+from core.conformal.split import (
+    column,
+    conformal_threshold,
+    coverage_band,
+    covered_by_chance,
+    group_p_values,
+    group_thresholds,
+    label_shortage,
+    labels_needed,
+    threshold_rank,
+)
 
 OTHERS = "the other groups"  # those that share a threshold
+N_SPLITS = 200
+MOST = 1_000  # cases that are split; of more, some are drawn
+ALPHAS = tuple(round(step / 50, 2) for step in range(1, 26))
+_UNKNOWN = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,6 +43,110 @@ class Calibration:
     kinds: Sequence[str | None]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Splits:
+    """Half of the labels calibrates, the other half tests, many times.
+
+    Of ``coverage`` (the share of the tested half that is covered), ``finite`` (whether the threshold is) and
+    ``size`` (the mean size of the sets in the tested half, None without sets) each is of shape
+    (n_splits, n_alphas). ``largest`` is the mean number of groups of samples, the size of a set with an
+    infinite threshold; NaN without sets.
+    """
+
+    n_calibration: int
+    n_test: int
+    alphas: tuple[float, ...]
+    coverage: Floats
+    finite: Bools
+    size: Floats | None = None
+    largest: float = math.nan
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per error rate.
+
+        Columns: ``alpha``; ``low, high``, the exact band (95 %) for scores without ties; ``finite``, the
+        share of splits with a finite threshold: without one nothing is promised; ``mean``, the mean
+        coverage, and ``mean_low, mean_high``, the middle 95 % of the splits; ``size, size_low, size_high``
+        likewise (missing without sets).
+        """
+        bands = [coverage_band(self.n_calibration, alpha, n_test=self.n_test) for alpha in self.alphas]
+        low, high = np.array(bands, dtype=np.float64).reshape(-1, 2).T
+        frame = pd.DataFrame({"alpha": self.alphas, "low": low, "high": high})
+        frame["finite"] = self.finite.mean(axis=0)
+        sizes = np.full(self.coverage.shape, math.nan) if self.size is None else self.size
+        for name, found in (("mean", self.coverage), ("size", sizes)):
+            frame[name] = found.mean(axis=0)
+            frame[f"{name}_low"], frame[f"{name}_high"] = np.quantile(found, [0.025, 0.975], axis=0)
+        return frame
+
+
+def repeated_splits(
+    scores: ArrayLike,
+    groups: Sequence[ArrayLike] | None = None,
+    alphas: Sequence[float] = ALPHAS,
+    n_splits: int = N_SPLITS,
+    seed: int = 0,
+) -> Splits | None:
+    """Calibrate on a random half of the labelled cases and test on the other, ``n_splits`` times.
+
+    A random split makes both halves exchangeable, so without ties the number covered is exactly
+    beta-binomial: that a drawn coverage follows the band shows that the threshold is right, not that new
+    questions will be like these. For that, see `core.conformal.drift`.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n,)
+        Of the labelled cases; +inf is never covered; NaN is left out.
+    groups : sequence of n array_like, optional
+        Scores of all groups of samples of each case: then the size of a set is the number that score at most
+        the threshold.
+    alphas : sequence of float
+        Error rates.
+    n_splits, seed : int
+        Same seed, same splits. Of more than 1,000 cases as many are drawn once.
+
+    Returns
+    -------
+    Splits or None
+        None for fewer than two cases. Cost: n_splits · n · the number of different thresholds.
+
+    Examples
+    --------
+    >>> found = repeated_splits(range(40), alphas=[0.25], n_splits=50)
+    >>> found.n_calibration, found.n_test, bool(0.7 < found.coverage.mean() < 0.85)
+    (20, 20, True)
+    """
+    values = column("scores", scores)
+    known = np.flatnonzero(~np.isnan(values))
+    rng = np.random.default_rng(seed)
+    if known.size > MOST:
+        known = rng.choice(known, MOST, replace=False)
+    if known.size < 2:
+        return None
+    n, half = known.size, known.size // 2
+    order = rng.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
+    own = values[known]
+    calibrating = np.sort(own[order[:, :half]], axis=1)
+    tested = np.zeros((n_splits, n))
+    np.put_along_axis(tested, order[:, half:], 1, axis=1)
+    # Whatever the split, a threshold is one of the scores, or infinite.
+    levels = np.unique([*own, math.inf])
+    ranks = [threshold_rank(half, alpha) for alpha in alphas]
+    found = [calibrating[:, k - 1] if k <= half else np.full(n_splits, math.inf) for k in ranks]
+    thresholds = np.column_stack(found)
+    places = np.searchsorted(levels, thresholds)
+
+    def at_thresholds(of_case: Floats) -> Floats:
+        return np.take_along_axis(tested @ of_case / (n - half), places, axis=1)
+
+    coverage = at_thresholds((own[:, None] <= levels) & (own < math.inf)[:, None])
+    size, largest = None, math.nan
+    if groups is not None:
+        sizes = np.array([np.searchsorted(np.sort(groups[i]), levels, "right") for i in known.tolist()])
+        size, largest = at_thresholds(sizes), float(sizes[:, -1].mean())
+    return Splits(half, n - half, tuple(alphas), coverage, thresholds < math.inf, size, largest)
+
+
 @dataclass(frozen=True, eq=False)
 class Coverage:
     """One promise: a new case scores at most a threshold with probability at least 1 − α.
@@ -43,7 +156,7 @@ class Coverage:
     name : str
         A definition of that name says what is promised.
     threshold : float
-        +inf where nothing can be promised.
+        +inf where nothing can be promised; NaN where groups have one each.
     reason : str
         Why it is infinite; empty where it is not.
     n_calibration, n_test, n_covered : int
@@ -69,42 +182,9 @@ class Coverage:
     _groups: Sequence[Floats] | None = field(repr=False, default=None)
 
     @cached_property
-    def p_value(self) -> float:
-        """How likely so few are covered if the promise holds; NaN where nothing is promised or tested."""
-        return shortfall(self.n_covered, self.parts, self.alpha)
-
-    @cached_property
     def splits(self) -> Splits | None:
         """The same over many random splits of the labelled cases; None where there are fewer than two."""
         return repeated_splits(self._scores, self._groups)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Sets:
-    """Prediction sets over the sampled answers.
-
-    ``mean_size`` is the mean number of meanings in the sets of the tested questions, NaN for none;
-    ``n_without_correct`` counts those of them in which no sample is correct.
-    """
-
-    rule: SetRule
-    mean_size: float
-    n_without_correct: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class KeptClaims:
-    """Claims dropped until the kept ones of an answer are all right with probability at least 1 − α.
-
-    Counts are of the tested answers: ``n_right`` of ``n`` keep no wrong claim, ``n_kept`` of ``n_claims``
-    claims are kept.
-    """
-
-    rule: Backoff
-    n: int
-    n_right: int
-    n_claims: int
-    n_kept: int
 
 
 def coverage_of(
@@ -113,36 +193,26 @@ def coverage_of(
     testing: Floats,
     alpha: float,
     pool: Floats | None = None,
-    threshold: float | None = None,
-    reason: str | None = None,
+    rule: SetRule | None = None,
     groups: Sequence[Floats] | None = None,
 ) -> Coverage:
     """Calibrate a threshold on some scores and count how many others it covers.
 
-    Parameters
-    ----------
-    name : str
-        Of the promise.
-    calibrating, testing : ndarray
-        Scores; NaN is left out, +inf is never covered.
-    alpha : float
-        Between 0 and 1.
-    pool : ndarray, shape (n,), optional
-        Scores of all labelled cases, for random splits.
-    threshold, reason : optional
-        Where they are known already, and why the threshold is infinite.
-    groups : sequence of n ndarray, optional
-        Of `repeated_splits`.
+    NaN is left out, +inf is never covered. ``pool`` has the scores of all labelled cases, for random splits,
+    and ``groups`` the sets of each (`repeated_splits`); ``rule`` is the threshold where it is known already.
     """
     n = int(np.count_nonzero(~np.isnan(calibrating)))
     n_test = int(np.count_nonzero(~np.isnan(testing)))
-    found = conformal_threshold(calibrating, alpha) if threshold is None else threshold
+    if rule is None:
+        found = conformal_threshold(calibrating, alpha)
+        why = label_shortage(n, alpha, "correct answer" if name == OF_CORRECT else "label")
+    else:
+        found, why = rule.threshold, rule.reason
     covered = int(np.count_nonzero((testing <= found) & (testing < math.inf)))
-    why = _shortage(name, n, alpha) if reason is None else reason
-    band = (math.nan, math.nan) if why or not n_test else coverage_band(n, alpha, n_test=n_test)
-    none = np.full(1, math.nan)
-    parts = () if why or not n_test else ((n, n_test),)
-    scores = none if pool is None else pool
+    tested = n_test and not why
+    band = coverage_band(n, alpha, n_test=n_test) if tested else _UNKNOWN
+    scores = np.full(1, math.nan) if pool is None else pool
+    parts = ((n, n_test),) if tested else ()
     return Coverage(name, found, why, n, n_test, covered, band, alpha, parts, scores, groups)
 
 
@@ -150,9 +220,9 @@ def coverage_of(
 class Verdicts:
     """P-values of answers among the correct ones of their group, where there are groups.
 
-    ``p_values`` are NaN without a score or a finite threshold. ``groups`` is empty where one threshold is for
-    all; else it has a row for each threshold: ``group, n_calibration, threshold, reason``. ``parts`` are
-    ``(labels, answers)`` of each finite threshold.
+    ``p_values`` are NaN without a score or a finite threshold. ``groups`` is empty where one threshold is
+    for all; else it has a row for each: ``group, n_calibration, threshold, reason``, and ``members`` says
+    which is that of each answer. ``parts`` are ``(labels, answers)`` of each finite threshold.
     """
 
     p_values: Floats
@@ -168,22 +238,12 @@ def verdicts_of(
     asked: Sequence[str | None],
     alpha: float,
 ) -> Verdicts:
-    """Return the p-value of each score among the calibration scores of its own group.
+    """Return the p-value of each score (``values``, of the groups ``asked``) among those of its own group.
 
+    ``calibrating`` has the scores of the correct calibration answers (NaN for others), of groups ``kinds``.
     Groups with too few labels for a threshold of their own share one; where that leaves a single threshold,
     it is for all answers. An answer of a group without a label has no p-value where others have a threshold
     of their own.
-
-    Parameters
-    ----------
-    calibrating : ndarray, shape (n,)
-        Scores of the correct calibration answers; NaN is left out.
-    kinds, asked : sequence of str or None
-        Groups of the calibration answers and of the others.
-    values : ndarray, shape (m,)
-        Scores of the others.
-    alpha : float
-        Between 0 and 1.
     """
     names = [one if isinstance(one, str) else "" for one in asked]
     own = np.array([one if isinstance(one, str) else "" for one in kinds], dtype=object)
@@ -209,13 +269,40 @@ def verdicts_of(
     return Verdicts(np.where(finite, place, math.nan), groups, members, parts)
 
 
-def _shortage(name: str, n: int, alpha: float) -> str:
-    """Return why there is no finite threshold; where only correct answers are labels, in these words."""
-    short = label_shortage(n, alpha)
-    if not short or name != OF_CORRECT:
-        return short
-    needed = labels_needed(alpha)
-    return f"{count(n, 'correct answer')} in calibration, and α = {alpha:g} needs at least {needed:,}."
+def with_groups(
+    one: Coverage, verdicts: Verdicts, right: Bools, alpha: float
+) -> tuple[Coverage, pd.DataFrame]:
+    """Return the coverage of the thresholds of all groups, and of each: ``n_test, n_covered, low, high``.
+
+    ``right`` says which of the answers of ``verdicts`` are known to be correct. No row, and the coverage as
+    it was, where one threshold is for all.
+    """
+    covered, members = verdicts.p_values > alpha, np.array(verdicts.members, dtype=object)
+    rows: list[tuple[Any, ...]] = []
+    for group, n, threshold, *_ in verdicts.groups.itertuples(index=False):
+        tested = right & (members == group)
+        n_test = int(tested.sum())
+        known = n_test and threshold < math.inf
+        band = coverage_band(n, alpha, n_test=n_test) if known else _UNKNOWN
+        rows.append((n_test, int((tested & covered).sum()), *band))
+    counts = pd.DataFrame(rows, columns=["n_test", "n_covered", "low", "high"])
+    frame = verdicts.groups.join(counts)
+    if frame.empty:
+        return one, frame
+    finite = frame[frame["threshold"] < math.inf]
+    n_calibration, n_test, n_covered = finite[["n_calibration", "n_test", "n_covered"]].sum().tolist()
+    pairs = finite.loc[finite["n_test"] > 0, ["n_calibration", "n_test"]].astype(int)
+    parts = tuple((n, m) for n, m in pairs.to_numpy().tolist())
+    band = _UNKNOWN
+    if n_test:
+        total = covered_by_chance(parts, alpha).cumsum()
+        low, high = (np.searchsorted(total, [0.025, 0.975]) / n_test).tolist()
+        band = (low, high)
+    changed = replace(
+        one, threshold=math.nan, n_calibration=int(n_calibration), n_test=int(n_test),
+        n_covered=int(n_covered), band=band, parts=parts,
+    )  # fmt: skip
+    return changed, frame
 
 
 class Meanings(NamedTuple):
@@ -231,14 +318,9 @@ class Meanings(NamedTuple):
 
 
 def meanings_of(numbers: ArrayLike, answered: ArrayLike, correct: ArrayLike | None = None) -> Meanings:
-    """Return the meanings of samples.
+    """Return the meanings of samples, of which none is missing.
 
-    Parameters
-    ----------
-    numbers : array_like, shape (n,)
-        The meaning of each sample; none is missing.
-    answered, correct : array_like of bool, shape (n,)
-        Whether each is an answer, and a correct one. A meaning is, where one of its samples is.
+    A meaning is an answer, and a correct one, where one of its samples is (``answered``, ``correct``).
 
     Examples
     --------
@@ -253,101 +335,67 @@ def meanings_of(numbers: ArrayLike, answered: ArrayLike, correct: ArrayLike | No
     return Meanings(sizes, rarity(sizes), any_answer, np.bincount(number, right, sizes.size) > 0)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Sets:
+    """Prediction sets over the sampled answers.
+
+    ``mean_size`` is the mean number of meanings in the sets of the tested questions, NaN for none;
+    ``n_without_correct`` counts those of them in which no sample is correct.
+    """
+
+    rule: SetRule
+    mean_size: float
+    n_without_correct: int
+
+
 def sets_of(
     frame: pd.DataFrame, meanings: pd.DataFrame, right: Floats, own: Bools, tested: Bools, alpha: float
 ) -> tuple[Sets, Coverage]:
     """Fill in the set of every question that does not calibrate, and whether it holds a correct answer.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The questions; ``set_size`` and ``set_covers`` are filled in.
-    meanings : DataFrame
-        One row per sample: ``query_id, status, meaning``.
-    right : ndarray
-        1 where the sample is correct, in the same order.
-    own, tested : ndarray of bool, shape (n_questions,)
-        Which questions calibrate, and which test.
-    alpha : float
-        Between 0 and 1.
+    In ``frame``, one row per question, ``set_size`` and ``set_covers`` are filled in; ``own`` and ``tested``
+    say which questions calibrate and which test. ``meanings`` has one row per sample, ``query_id, status,
+    meaning``, and ``right`` is 1 where that sample is correct.
     """
-    scores: list[Floats] = [np.empty(0)] * len(frame)
-    labels: list[Floats] = [np.empty(0)] * len(frame)
-    sampled = np.zeros(len(frame), dtype=np.bool_)
+    nothing = Meanings(np.empty(0, dtype=np.int64), np.empty(0), *[np.empty(0, dtype=np.bool_)] * 2)
+    told = [nothing] * len(frame)
     place = {query_id: i for i, query_id in enumerate(frame["query_id"])}
     groups = meanings["meaning"].astype("Float64").to_numpy(dtype=np.float64, na_value=math.nan)
     answered = (meanings["status"] == "answered").to_numpy()
     for query_id, rows in meanings.groupby("query_id", sort=False).indices.items():
-        i = place[str(query_id)]
         rows = rows[~np.isnan(groups[rows])]
-        if not rows.size:
-            continue
-        sampled[i] = True
-        found = meanings_of(groups[rows], answered[rows], right[rows] == 1)
-        scores[i], labels[i] = (
-            found.scores[found.is_answer],
-            found.correct[found.is_answer].astype(np.float64),
-        )
-    usable = [np.flatnonzero(role & sampled).tolist() for role in (own, tested)]
-    rule = calibrate_sets([scores[i] for i in usable[0]], [labels[i] for i in usable[0]], alpha)
+        if rows.size:
+            told[place[str(query_id)]] = meanings_of(groups[rows], answered[rows], right[rows] == 1)
+    sampled = np.array([one.sizes.size > 0 for one in told], dtype=np.bool_)
+    scores = [one.scores[one.is_answer] for one in told]
+    labels = [one.correct[one.is_answer].astype(np.float64) for one in told]
+    calibrating, testing = (np.flatnonzero(role & sampled).tolist() for role in (own, tested))
+    rule = calibrate_sets([scores[i] for i in calibrating], [labels[i] for i in calibrating], alpha)
     best = np.full(len(frame), math.nan)
-    for i in np.flatnonzero(sampled & (own | tested)).tolist():
+    for i in calibrating + testing:
         best[i] = min(scores[i][labels[i] == 1], default=math.inf)
-    asked = sampled & ~own
-    size = np.array(
-        [
-            np.count_nonzero(rule.holds(one)) if there else math.nan
-            for one, there in zip(scores, asked, strict=True)
-        ]
-    )
-    frame["set_size"] = size
+    size = np.array([np.count_nonzero(rule.holds(one)) for one in scores], dtype=np.float64)
+    frame["set_size"] = size = np.where(sampled & ~own, size, math.nan)
     covers = (best <= rule.threshold) & (best < math.inf)
-    shown = pd.Series(covers, index=frame.index).astype("boolean")
-    frame["set_covers"] = shown.mask(~(sampled & tested))
-    testing = usable[1]
-    coverage = coverage_of(
-        OF_SETS, best[usable[0]], best[testing], alpha, best, rule.threshold, rule.reason, scores
-    )
+    frame["set_covers"] = pd.Series(covers, frame.index).astype("boolean").mask(~(sampled & tested))
+    coverage = coverage_of(OF_SETS, best[calibrating], best[testing], alpha, best, rule, scores)
     mean = float(size[testing].mean()) if testing else math.nan
     return Sets(rule, mean, int(np.isinf(best[testing]).sum())), coverage
 
 
-def with_groups(
-    one: Coverage, verdicts: Verdicts, right: Bools, alpha: float
-) -> tuple[Coverage, pd.DataFrame]:
-    """Return the coverage of the thresholds of all groups, and of each of them.
+@dataclass(frozen=True, eq=False, slots=True)
+class KeptClaims:
+    """Claims dropped until the kept ones of an answer are all right with probability at least 1 − α.
 
-    ``right`` says which of the answers of ``verdicts`` are known to be correct. No row, and the coverage as
-    it was, where one threshold is for all.
+    Counts are of the tested answers: ``n_right`` of ``n`` keep no wrong claim, ``n_kept`` of ``n_claims``
+    claims are kept.
     """
-    columns = ["group", "n_calibration", "threshold", "reason", "n_test", "n_covered", "low", "high"]
-    covered = verdicts.p_values > alpha
-    rows: list[tuple[Any, ...]] = []
-    members = np.array(verdicts.members, dtype=object)
-    for group, n, threshold, reason in verdicts.groups.itertuples(index=False):
-        tested = right & (members == group)
-        n_test, n_covered = int(tested.sum()), int((tested & covered).sum())
-        known = n_test and threshold < math.inf
-        low, high = coverage_band(n, alpha, n_test=n_test) if known else (math.nan, math.nan)
-        rows.append((group, n, threshold, reason, n_test, n_covered, low, high))
-    frame = pd.DataFrame(rows, columns=columns)
-    if frame.empty:
-        return one, frame
-    finite = frame[frame["threshold"] < math.inf]
-    parts = tuple(
-        (int(n), int(m)) for n, m in zip(finite["n_calibration"], finite["n_test"], strict=True) if m
-    )
-    n_test = int(finite["n_test"].sum())
-    band = (math.nan, math.nan)
-    if n_test:
-        total = covered_by_chance(parts, alpha).cumsum()
-        low, high = np.searchsorted(total, [0.025, 0.975]) / n_test
-        band = (float(low), float(high))
-    changed = replace(
-        one, threshold=math.nan, n_calibration=int(finite["n_calibration"].sum()), n_test=n_test,
-        n_covered=int(finite["n_covered"].sum()), band=band, parts=parts,
-    )  # fmt: skip
-    return changed, frame
+
+    rule: Backoff
+    n: int
+    n_right: int
+    n_claims: int
+    n_kept: int
 
 
 def kept_claims_of(

@@ -18,13 +18,12 @@ import numpy as np
 
 from core.arrays import Floats
 from core.calibration.provenance import provenance_of
-from core.calibration.store import CalibrationStore, Case, query_hash
+from core.calibration.store import CalibrationCase, CalibrationStore, query_hash
 from core.calibration.weighted import half_up
-from core.conformal.arguments import rate, same_length
 from core.conformal.definitions import DELTA
 from core.conformal.labelled import Context, context_text, numbered, references_text
 from core.conformal.selective import certify_threshold
-from core.conformal.split import conformal_threshold, label_shortage, p_values
+from core.conformal.split import conformal_threshold, label_shortage, p_values, rate, same_length
 from core.errors import BackendError, InputError
 from core.llm.cache import CompletionCache
 from core.llm.functions import as_llm
@@ -35,9 +34,9 @@ from core.pipeline.begin import prompt_facts
 from core.pipeline.sampling import DEFAULT_SAMPLES, check_model, drawn, sampled, sampling_facts
 from core.pipeline.steps import ProgressCallback, model_facts
 from core.signals import Signal, confident
-from core.text.agreement import rouge_l_agreement
 from core.text.display import count
 from core.text.matching import is_correct
+from core.text.overlap import rouge_l_agreement
 
 # The name of the score in a run, and the step that makes its samples.
 SCORE, _STEP = "uncertainty.agreement_rouge_l", "uncertainty"
@@ -61,7 +60,7 @@ class ConformalResult:
         Whether the answer is in line with the correct ones: ``p_value > coverage_alpha``. False also where
         nothing can be said; then there is a ``reason``.
     coverage_alpha : float
-        Share of answers as good as the correct ones that may be flagged as unreliable.
+        The α that was asked for.
     metadata : dict
         ``score``, ``threshold``, ``n_calibration`` correct answers, ``reason`` why nothing can be said (""),
         ``statement`` of what is promised, ``samples``.
@@ -178,22 +177,17 @@ class ConformalRAG:
 
         Parameters
         ----------
-        questions : sequence of str
-            The questions.
-        contexts : sequence
-            Of each: a text, or its passages in order, each a text or a pair of title and text.
-        true_answers : sequence
-            Of each: its reference answer, or several of which one is enough (`core.text.matching`).
+        questions, contexts, true_answers : sequence
+            Texts; of each a text, or its passages in order, each a text or a pair of title and text; and its
+            reference answer, or several of which one is enough (`core.text.matching`).
         model : str, optional
             Name of the model, where it is to be checked.
         skip_existing : bool
             Leave out questions that are in the store with this context; else their rows get the new values.
         kinds : sequence, optional
             Group of each question.
-        progress : callable, optional
-            ``progress(done, total, what)`` in questions.
-        cancelled : callable, optional
-            Checked after every call; True stops with `Cancelled`.
+        progress, cancelled : callable, optional
+            ``progress(done, total, what)`` in questions; asked after every call, True stops with `Cancelled`.
 
         Returns
         -------
@@ -231,7 +225,7 @@ class ConformalRAG:
                 except BackendError as error:
                     if not asker.n_answers:
                         raise
-                    asked = _Asked("", [], failure=str(error))
+                    asked = _Asked(failure=str(error))
                 if asked.failure:
                     n["n_failed"] += 1
                     failures[asked.failure] += 1
@@ -239,7 +233,7 @@ class ConformalRAG:
                     references = [truth] if isinstance(truth, str) else [*truth]
                     correct = is_correct(asked.answer, references, question)
                     truths = references_text(references)
-                    case = Case(question, text, asked.answer, truths, asked.score, correct, kind)
+                    case = CalibrationCase(question, text, asked.answer, truths, asked.score, correct, kind)
                     n["new_calibrated"] += self.store.add([case], self.provenance, replace=not skip_existing)
             if progress is not None:
                 progress(done, len(questions), "calibrate")
@@ -274,7 +268,7 @@ class ConformalRAG:
             "n_calibration": scores.size,
             "reason": reason,
             "statement": statement(self.alpha),
-            "samples": asked.samples,
+            "samples": [*asked.samples],
         }
         reliable = not reason and p_value > self.alpha
         return ConformalResult(asked.answer, 1 - asked.score, p_value, reliable, self.alpha, metadata)
@@ -304,7 +298,7 @@ class ConformalRAG:
     def _ask(self, asker: Asker, question: str, context: Context) -> _Asked:
         passages = numbered(context)
         if not passages:
-            return _Asked("", [], failure="The question has no passage.")
+            return _Asked(failure="The question has no passage.")
         messages = answer_messages(question, passages, self._style)
         request = Request(messages, max_tokens=self._max_tokens, stop=self._stop)
         samples = [drawn(request, number, self._seed) for number in range(1, self._n_samples + 1)]
@@ -326,8 +320,8 @@ class ConformalRAG:
 class _Asked(NamedTuple):
     """An answer with its samples; ``failure`` where a call did, ``undefined`` why there is no score."""
 
-    answer: str
-    samples: list[str]
+    answer: str = ""
+    samples: Sequence[str] = ()
     score: float = math.nan
     undefined: str = ""
     failure: str = ""
@@ -339,21 +333,18 @@ def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None)
     ``signal`` is that of the scores, by default one from 0 to 1.
     """
     rows = store.usable(texts=False)
-    scores, right = (
-        rows[name].to_numpy(dtype=np.float64, na_value=math.nan)
-        for name in ("nonconformity_score", "correct")
-    )
+    scores = rows["nonconformity_score"].to_numpy(dtype=np.float64)
+    right = rows["correct"].to_numpy(dtype=np.float64, na_value=math.nan)
     certificate = certify_threshold(half_up(confident(scores, signal)), right, alpha, DELTA)
-    found, n_labels = scores[right == 1], int(np.count_nonzero(~np.isnan(right)))
-    n = found.size
+    found = scores[right == 1]
     return {
-        "n_samples": n,
-        "mean_score": float(found.mean()) if n else math.nan,
+        "n_samples": found.size,
+        "mean_score": float(found.mean()) if found.size else math.nan,
         "threshold": conformal_threshold(found, alpha),
         "total_calibrated": len(store),
-        "n_labels": n_labels,
-        "n_correct": n,
-        "reason": label_shortage(n, alpha, "correct answer"),
+        "n_labels": int(np.count_nonzero(~np.isnan(right))),
+        "n_correct": found.size,
+        "reason": label_shortage(found.size, alpha, "correct answer"),
         "certified_threshold": certificate.threshold,
         "certified_missing": certificate.missing,
     }

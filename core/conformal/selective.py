@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrik, betainc, betaincinv
 
 from core.arrays import Floats, Ints
-from core.conformal.arguments import column, labels, rate, same_length
+from core.conformal.split import column, labels, rate, same_length
 from core.errors import InputError
 from core.text.display import count
 
@@ -34,21 +34,10 @@ _STEP = 1.25  # between numbers of labels that are tried first
 class Tested(NamedTuple):
     """One threshold that was tested: of the grid, or a start.
 
-    Attributes
-    ----------
-    threshold : float
-        Answer from this confidence on; NaN for a start within a tie, from which no threshold follows.
-    n_answered, n_wrong : int
-        Labelled answers with at least this confidence; wrong ones among them.
-    risk : float
-        Their share of wrong answers; NaN where none is answered.
-    p_value : float
-        P(Binomial(n_answered, α) ≤ n_wrong): how likely so few are wrong if the true risk is α. 1 where none
-        is answered.
-    level : float
-        Certified where the p-value is at most this; never where it is 0.
-    certified : bool
-        Whether it is.
+    ``threshold`` is NaN for a start within a tie, from which no threshold follows. Of the ``n_answered``
+    labelled answers with at least this confidence ``n_wrong`` are wrong, a share of ``risk`` (NaN of none).
+    ``p_value`` is P(Binomial(n_answered, α) ≤ n_wrong), 1 of none; ``certified`` where it is at most
+    ``level``, and never where that is 0.
     """
 
     threshold: float
@@ -68,10 +57,9 @@ class Certificate:
     ----------
     threshold : float or None
         Answer from this confidence on; None where nothing can be certified.
-    n : int
-        Labelled answers with a confidence.
-    n_answered, n_wrong : int
-        Those from the threshold on, and the wrong ones among them; 0 without a threshold.
+    n, n_answered, n_wrong : int
+        Labelled answers with a confidence, those from the threshold on, and the wrong ones among them (0, 0
+        without a threshold).
     risk : float
         Share wrong among the answered; NaN without a threshold.
     answers_needed : int
@@ -155,11 +143,6 @@ def certify_threshold(
         Thresholds of the grid that share δ equally, chosen without a look at these data. By default two
         numbers of surest answers: see Notes.
 
-    Returns
-    -------
-    Certificate
-        Cost: one pass over the grid.
-
     Raises
     ------
     InputError
@@ -167,30 +150,23 @@ def certify_threshold(
 
     Notes
     -----
-    The grid is tested from the highest threshold down. A sequence that begins at the highest and stops at the
-    first failure would stop at once, since too few are answered there. So it begins at the m surest answers,
-    ties in random order. α, δ and the number of labels alone choose m: the smallest of at most a third of the
-    labels with which a third of the risk allowed passes in 9 of 10 calibrations, or else the most powerful;
-    it gets 0.9 δ. A second start, at half of the labels or more, gets 0.1 δ, for a confidence that is worth
-    little at its top. Where so many could not pass even without an error, the first start gets all of δ.
+    The grid is tested from the highest threshold down by the fallback procedure (Wiens & Dmitrienko 2005), a
+    fixed sequence with several starts: a start is tested at its share of δ, a threshold of the grid at 0, and
+    to this comes the whole level of the test before, if that passed. At the highest threshold too few are
+    answered for a test to pass, so the sequence begins at the m surest answers, ties in random order. α, δ
+    and the number of labels alone choose m: the smallest of at most a third of the labels with which a third
+    of the risk allowed passes in 9 of 10 calibrations, or else the most powerful; it gets 0.9 δ. A second
+    start, at half of the labels or more, gets 0.1 δ, for a confidence that is worth little at its top. Where
+    so many could not pass even without an error, the first start gets all of δ.
 
-    A start is tested at its share of δ; a threshold of the grid at 0. To this comes the whole level of the
-    test before, if that passed. This is the fallback procedure (Wiens & Dmitrienko 2005), a fixed sequence
-    with several starts.
-
-    Why it is exact: order the population by confidence, ties at random, and let R(x) be the risk from x
-    upwards, which has no jumps. Call x bad where R(x) > α. At the ends of a bad stretch R is α, so the
-    answers between two such ends are wrong with a probability of α on average. Given how many labels lie
-    above each end, the wrong ones above an end are therefore binomial with α, and below it, within the bad
-    stretch, there are more. The first threshold of the grid in a bad stretch is fixed; a start that lies in
-    it is the place of a certain label in the order, and given that place the labels above it are a random
-    sample of what lies above. So given these numbers the p-value of each is at most u with a probability of
-    at most u, whatever R is. The same numbers say which starts lie in which stretch, and so the level with
-    which the sequence enters each bad stretch. These levels add up to at most δ.
-
-    A start *at a threshold of the grid* where enough are answered would not do: given that too few exceed the
-    threshold above it, the answered hold fewer of the surest than usual; where those are the risky ones, they
-    look better than they are.
+    Why it is exact: order the population by confidence, ties at random; let R(x) be the risk from x upwards,
+    and x bad where R(x) > α. At the ends of a bad stretch R is α, so given how many labels lie above each end
+    the wrong ones above it are binomial with α, and within the stretch there are more. The first threshold of
+    the grid in a stretch is fixed; a start in it is the place of a certain label, and given that place the
+    labels above it are a random sample of what lies above. So given these numbers each p-value is at most u
+    with a probability of at most u, and the levels with which the sequence enters the bad stretches add up to
+    at most δ. A start *at a threshold of the grid* where enough are answered would not do: given that too few
+    exceed the threshold above it, the answered hold fewer of the surest, which may be the risky ones.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Sets of answers, made of groups of samples, that hold a correct one with a promised probability."""
+"""Thresholds on lists: sets of sampled answers that hold a correct one, and claims that can be kept."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.arrays import Bools, Floats
-from core.conformal.arguments import column, ragged
-from core.conformal.split import conformal_threshold, label_shortage
+from core.arrays import Bools, Floats, Ints
+from core.conformal.split import column, conformal_threshold, label_shortage, labels, same_length
 from core.errors import InputError
 from core.stats import wilson_interval
 
@@ -24,10 +23,8 @@ class SetRule:
     ----------
     threshold : float
         A set holds the groups that score at most this. +inf: it holds all, and no coverage is promised.
-    n : int
-        Questions calibrated on.
-    n_without_correct : int
-        Those in which no sample was correct: no set can cover them.
+    n, n_without_correct : int
+        Questions calibrated on, and those in which no sample was correct: no set can cover them.
     share_without_correct, low, high : float
         Their share with its 95 % interval; NaN for n = 0.
     reason : str
@@ -116,7 +113,7 @@ def calibrate_sets(scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], al
     >>> rule.threshold, rule.holds([0.1, 0.9]).tolist()
     (0.6, [True, False])
     """
-    score, label, question = ragged("scores", scores, "correct", correct)
+    score, label, question = _ragged("scores", scores, "correct", correct)
     unusable = question[~np.isfinite(score) | np.isnan(label)]
     if unusable.size:
         raise InputError(f"scores[{unusable[0]}] must be finite and correct[{unusable[0]}] known.")
@@ -132,3 +129,88 @@ def calibrate_sets(scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], al
             "each set holds every answer sampled, and may still miss."
         )
     return SetRule(threshold, n, without, share, *wilson_interval(share, n), reason)
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Which claims of an answer to keep.
+
+    Attributes
+    ----------
+    threshold : float
+        Keep claims that score more; +inf (keep nothing) where the labels do not suffice, −inf (keep all)
+        where hardly any answer had a wrong claim.
+    n : int
+        Answers calibrated on.
+    reason : str
+        Why nothing is kept; empty where the labels suffice.
+    """
+
+    threshold: float
+    n: int
+    reason: str
+
+    def kept(self, claim_scores: ArrayLike) -> Bools:
+        """Return which claims of a new answer to keep, (n_claims,); never one without a score (NaN)."""
+        return column("claim_scores", claim_scores) > self.threshold
+
+
+def factuality_backoff(
+    claim_scores: Sequence[ArrayLike], claim_correct: Sequence[ArrayLike], alpha: float
+) -> Backoff:
+    """Return from which score on claims are kept, so that all kept are correct with probability ≥ 1 − α.
+
+    The probability is over calibration answers and new answer together, which must come from one
+    population; an answer of which nothing is kept counts as correct.
+
+    Parameters
+    ----------
+    claim_scores : sequence of array_like
+        For each answer the score of each claim: higher = better supported. NaN: never kept.
+    claim_correct : sequence of array_like
+        For each answer whether each claim is correct: 1, 0, or NaN (unknown). An answer with an unknown one
+        is left out; the statement is then about answers whose claims can all be judged.
+    alpha : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    Backoff
+        Its threshold is the conformal one of the highest score of a wrong claim in each answer (−inf without
+        one). A claim is kept above it, not at it, so that ties need no noise.
+
+    Raises
+    ------
+    InputError
+        An argument is outside its range; an answer has not as many labels as scores.
+
+    References
+    ----------
+    Mohri & Hashimoto 2024, arXiv 2402.10978.
+
+    Examples
+    --------
+    >>> rule = factuality_backoff([[0.9, 0.2], [0.8, 0.4], [0.7]], [[1, 0], [1, 0], [1]], 0.25)
+    >>> rule.threshold, rule.kept([0.5, 0.4]).tolist()
+    (0.4, [True, False])
+    """
+    score, correct, answer = _ragged("claim_scores", claim_scores, "claim_correct", claim_correct)
+    highest = np.full(len(claim_scores), -math.inf)
+    wrong = (correct == 0) & ~np.isnan(score)
+    np.maximum.at(highest, answer[wrong], score[wrong])
+    highest[answer[np.isnan(correct)]] = math.nan
+    n = int(np.count_nonzero(~np.isnan(highest)))
+    return Backoff(conformal_threshold(highest, alpha), n, label_shortage(n, alpha))
+
+
+def _ragged(
+    first: str, values: Sequence[ArrayLike], second: str, right: Sequence[ArrayLike]
+) -> tuple[Floats, Floats, Ints]:
+    """Return lists of numbers and their labels one after another, and the list that each came from."""
+    same_length(first, len(values), second, len(right))
+    given = [column(f"{first}[{i}]", one) for i, one in enumerate(values)]
+    known = [column(f"{second}[{i}]", one) for i, one in enumerate(right)]
+    for i, (one, other) in enumerate(zip(given, known, strict=True)):
+        same_length(f"{first}[{i}]", one.size, f"{second}[{i}]", other.size)
+    row = np.repeat(np.arange(len(given)), [one.size for one in given])
+    return np.concatenate([[], *given]), labels(second, np.concatenate([[], *known])), row

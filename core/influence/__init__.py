@@ -1,9 +1,8 @@
 """Influence of each retrieved passage on the answer, and how it agrees with the retriever's order."""
 
 from core.influence.analysis import InfluenceAnalysis, analyse
-from core.influence.chance import ChanceBand, chance_band
+from core.influence.chance import chance_band
 from core.influence.metrics import (
-    Spearman,
     above_noise_by_chance,
     attainable_rho,
     average_ranks,
@@ -16,17 +15,13 @@ from core.influence.metrics import (
     rbo_by_chance,
     spearman,
 )
-from core.influence.ndcg import NdcgByChance, OrderOfUse, influence_ndcg, ndcg_by_chance
+from core.influence.ndcg import influence_ndcg, ndcg_by_chance
 from core.influence.recovery import recovery
 from core.influence.reported import compare_reported
 from core.influence.summary import summary
 
 __all__ = [
-    "ChanceBand",
     "InfluenceAnalysis",
-    "NdcgByChance",
-    "OrderOfUse",
-    "Spearman",
     "above_noise_by_chance",
     "analyse",
     "attainable_rho",

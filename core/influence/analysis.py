@@ -58,8 +58,6 @@ class InfluenceAnalysis:
         influence_share, rank_shift, above_noise, is_gold``, the per-passage failure modes, and the question's
         ``label``. Best and worst are the first and last rank that a tie spans, NaN where ρ is undefined.
         ``rank_shift`` is retrieval order minus influence rank: positive = used more than retrieved.
-    threshold : float
-        The one threshold that drives every label.
     as_published : bool
         Whether labels follow from ρ and the threshold alone, whatever the ties.
     measure : {"rouge", "logprob"}
@@ -67,17 +65,10 @@ class InfluenceAnalysis:
         log-probability, in nats and of either sign. Ranks, ρ and overlap use the signed value; shares,
         dominance, entropy and nDCG take what is below 0 as 0. A fixed answer has no noise floor.
     testable : Mapping[str, int]
-        For each failure mode, the number of questions whose data could show it: *harmful passage*
-        needs reference answers, *parametric* a closed-book answer, and so on. A mode that no
-        question could show was not tested; that is not the same as not found.
-    modes : DataFrame
-        Failure modes against chance; see `core.influence.modes.mode_counts`.
-    order_of_use : OrderOfUse
-        Whether the retriever puts first what the model uses.
-    random_rhos : RandomRhos
-        ρ of random orders of each question's influences.
-    run : Run
-        What was analysed.
+        For each failure mode, the number of questions whose data could show it: a mode that no question could
+        show was not tested; that is not the same as not found.
+    modes, order_of_use, random_rhos
+        See `core.influence.modes.mode_counts`, `OrderOfUse` and `RandomRhos`.
     """
 
     queries: pd.DataFrame
@@ -134,31 +125,19 @@ def analyse(
 ) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
+    For other labels of the same run use the ``labelled`` of the result: it takes next to no time. Cost: no
+    LLM calls. Vectorised: a million passages take seconds.
+
     Parameters
     ----------
     run : Run
         Any run; questions without ablations come out undefined, with that reason.
     threshold : float
-        tau in [-1, 1]: rho >= tau is Aligned.
+        tau in [-1, 1], else ValueError: rho >= tau is Aligned.
     as_published : bool
         Label by rho alone, as published figures do, even where ties keep every order below the threshold.
     measure : {"rouge", "logprob"}
         What influence is, see `InfluenceAnalysis`; by log-probability what was not scored is undefined.
-
-    Returns
-    -------
-    InfluenceAnalysis
-        Frozen; one row per question and one per passage. For other labels of the same run use its
-        ``labelled``: it takes next to no time.
-
-    Raises
-    ------
-    ValueError
-        ``threshold`` is outside [-1, 1].
-
-    Notes
-    -----
-    Cost: no LLM calls. Vectorised: a million passages take seconds.
     """
     queries, passages = run.queries, run.passages
     n = len(queries)

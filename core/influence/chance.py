@@ -26,18 +26,10 @@ _SLACK = 1e-9  # keeps "below" strict although a ρ is a sum of rounded fraction
 class ChanceBand:
     """Where ρ falls when one question's influences are dealt to its passages at random.
 
-    Attributes
-    ----------
-    k : int
-        Number of passages.
-    low, high : float
-        They enclose the middle 95 %.
-    q05, q95 : float
-        The lower and the upper 5 % point. An order is *inverted* when its ρ is below ``q05``.
-    mean_rbo : float
-        Mean rank-biased overlap (p = 0.9) of random orders, exact.
-    null : ndarray
-        The ρ of all orders, or of many random ones, ascending. Empty, and all else NaN, where ρ is undefined.
+    Of ``k`` passages: ``low`` and ``high`` enclose the middle 95 %, ``q05`` and ``q95`` are the lower and the
+    upper 5 % point; an order is *inverted* when its ρ is below ``q05``. ``mean_rbo``: mean rank-biased
+    overlap (p = 0.9) of random orders, exact. ``null``: the ρ of all orders, or of many random ones,
+    ascending; empty, and all else NaN, where ρ is undefined.
     """
 
     k: int
@@ -56,13 +48,9 @@ class ChanceBand:
 def chance_band(retrieval_rank: ArrayLike | int, influence: ArrayLike | None = None) -> ChanceBand:
     """Return where ρ falls by chance, given one question's ranks and influences.
 
-    Only their ties matter. Exact (all k! orders) up to k = 8; else seeded random orders, at least 5,000, and
-    200,000 without ties (20,000 beyond k = 30).
-
-    Parameters
-    ----------
-    retrieval_rank, influence : array_like of shape (k,)
-        As for `core.influence.spearman`. A number k in place of both stands for k passages without ties.
+    ``retrieval_rank`` and ``influence`` as for `core.influence.spearman`; only their ties matter. A number k
+    in place of both stands for k passages without ties. Exact (all k! orders) up to k = 8; else seeded random
+    orders, at least 5,000, and 200,000 without ties (20,000 beyond k = 30).
 
     Examples
     --------
@@ -96,12 +84,8 @@ def _band(order: tuple[float, ...], rank: tuple[float, ...]) -> ChanceBand:
 class RandomRhos:
     """ρ of random orders for many questions at once: computed once for each pair of tie patterns.
 
-    Attributes
-    ----------
-    pattern : ndarray of int, shape (n,)
-        Which pattern each question has; -1 where its ρ is undefined.
-    ties : tuple of (order, rank), each ndarray of shape (m, k)
-        Average ranks of retrieval and of influence, one row for each pattern; patterns are numbered through.
+    ``pattern``, (n,), says which pattern each question has; -1 where its ρ is undefined. ``ties`` are average
+    ranks of retrieval and of influence, (m, k), one row for each pattern; patterns are numbered through.
     """
 
     pattern: Ints
@@ -111,13 +95,8 @@ class RandomRhos:
     def of(cls, blocks: Iterable[tuple[Ints, Floats, Floats]], n: int) -> RandomRhos:
         """Find the patterns of n questions.
 
-        Parameters
-        ----------
-        blocks : iterable of (questions, order, rank)
-            Questions with equally many passages: their numbers, (m,), and their average ranks, (m, k).
-            Questions in no block have an undefined ρ.
-        n : int
-            Number of questions.
+        ``blocks`` hold questions with equally many passages: their numbers, (m,), and their average ranks of
+        retrieval and of influence, (m, k). Questions in no block have an undefined ρ.
         """
         pattern, ties, n_patterns = np.full(n, -1), [], 0
         for questions, order, rank in blocks:
@@ -174,17 +153,9 @@ class RandomRhos:
 def random_sums(fixed: Floats, dealt: Floats, n_orders: int) -> Iterator[tuple[Ints, Floats]]:
     """Yield rows, and Σ fixed · dealt where each row of ``dealt`` comes in random order.
 
-    Parameters
-    ----------
-    fixed, dealt : ndarray, shape (n, k)
-        Row by row, what stands still and what is dealt.
-    n_orders : int
-        All k! orders where there are at most that many, else that many seeded random ones, the same for all.
-
-    Yields
-    ------
-    rows : ndarray of int, shape (m,)
-    sums : ndarray, shape (m, n_orders)
+    ``fixed`` and ``dealt``, (n, k): row by row, what stands still and what is dealt, in all k! orders where
+    there are at most ``n_orders``, else in that many seeded random ones, the same for all. Yields rows, (m,),
+    and sums, (m, n_orders).
     """
     if not len(fixed):
         return

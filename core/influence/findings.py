@@ -92,20 +92,13 @@ def _order_of_use(analysis: InfluenceAnalysis) -> list[Finding]:
         f"(mean nDCG {number(use.mean)} against {number(use.chance)} by chance, {count(use.n, 'question')})"
     )
     unclear = Finding(
-        "influence_ndcg",
-        f"The order of use is indistinguishable from a random one: {values}.",
-        use.n,
-        use.n,
-        p_value=use.p_value,
-        advice=_visible(analysis),
-        query_ids=tuple(q["query_id"][difference.index]),
+        "influence_ndcg", f"The order of use is indistinguishable from a random one: {values}.", use.n, use.n,
+        p_value=use.p_value, advice=_visible(analysis), query_ids=tuple(q["query_id"][difference.index]),
         tone=UNCLEAR,
         clause="the order in which the model uses the passages is indistinguishable from a random one "
         f"{told}; {needed(cases_needed(difference))}",
-        topic="order",
-        label="Order of use",
-        fix="passages:fewer",
-    )
+        topic="order", label="Order of use", fix="passages:fewer",
+    )  # fmt: skip
     if use.excess > 0:
         barely = ", but not by much" if use.excess < _MUCH else ""
         claim = replace(

@@ -29,20 +29,10 @@ class Spearman(NamedTuple):
 def influence_score(baseline: str, ablated: str) -> float:
     """How much an answer changes when one passage is left out.
 
-    ``1 - ROUGE-L F1(baseline, ablated)``, with stemming.
-
-    Parameters
-    ----------
-    baseline : str
-        The answer with all passages.
-    ablated : str
-        The answer without one of them. An empty one counts as completely changed.
-
-    Returns
-    -------
-    float
-        In [0, 1]; higher = the passage mattered more. NaN when the baseline is empty. 0 when both
-        answers abstain, however they word it: the outcome is the same.
+    ``1 - ROUGE-L F1(baseline, ablated)``, with stemming, of the answer with all passages and of the one
+    without this passage; an empty one counts as completely changed. In [0, 1]; higher = the passage mattered
+    more. NaN when the baseline is empty. 0 when both answers abstain, however they word it: the outcome is
+    the same.
 
     Examples
     --------
@@ -78,16 +68,8 @@ def influence_scores(baselines: Sequence[str], ablated: Sequence[str]) -> Floats
 def average_ranks(influence: ArrayLike) -> Floats:
     """Rank passages by influence: 1 = most influential, ties share the average rank.
 
-    Parameters
-    ----------
-    influence : array_like of shape (k,)
-        Influence scores; NaN stays NaN.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Ranks in [1, k]. Ties are never broken by order: the order is the retrieval order, so that
-        would fake agreement with it.
+    Scores and ranks have shape (k,); ranks lie in [1, k], NaN stays NaN. Ties are never broken by order: the
+    order is the retrieval order, so that would fake agreement with it.
 
     Examples
     --------
@@ -108,7 +90,7 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
     retrieval_rank : array_like of shape (k,)
         The retriever's ranks, 1 = best.
     influence : array_like of shape (k,)
-        Influence scores, higher = mattered more.
+        Influence scores, higher = mattered more. ValueError where the lengths differ.
 
     Returns
     -------
@@ -117,11 +99,6 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
         distribution with k - 2 degrees of freedom. Both NaN with a ``reason`` when the influence is
         constant (``inert`` when all are 0, else ``all_equal``), k < 3 (``too_few_passages``), a
         value is missing (``incomplete``) or all retrieval ranks are equal (``no_retrieval_order``).
-
-    Raises
-    ------
-    ValueError
-        The two have different lengths.
 
     Examples
     --------
@@ -142,16 +119,8 @@ def spearman(retrieval_rank: ArrayLike, influence: ArrayLike) -> Spearman:
 def attainable_rho(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
     """Return the largest rho that these influences could reach in any order, given their ties.
 
-    Parameters
-    ----------
-    retrieval_rank, influence : array_like of shape (k,)
-        As in `spearman`; only their ties matter.
-
-    Returns
-    -------
-    float
-        In (0, 1]; 1 without ties. NaN where `spearman` is undefined. Below the threshold the label could
-        not have been Aligned whatever the retriever did.
+    Takes what `spearman` does; only ties matter. In (0, 1]; 1 without ties; NaN where `spearman` is
+    undefined. Below the threshold the label could not have been Aligned whatever the retriever did.
 
     Examples
     --------
@@ -190,8 +159,7 @@ def undefined_reason(retrieval_rank: Floats, influence: Floats) -> str | None:
 def dominance_ratio(influence: ArrayLike) -> float:
     """Share of all influence that falls on the most influential passage: max / sum.
 
-    In [1/k, 1], higher = one passage carries the answer; NaN when the influences sum to 0 or one
-    is missing.
+    In [1/k, 1], higher = one passage carries the answer; NaN when the influences sum to 0 or one is missing.
 
     Examples
     --------
@@ -205,8 +173,7 @@ def dominance_ratio(influence: ArrayLike) -> float:
 def influence_entropy(influence: ArrayLike) -> float:
     """Shannon entropy of influence / sum, in nats: how evenly influence is spread.
 
-    In [0, ln k], higher = spread over more passages; NaN when the influences sum to 0 or one is
-    missing.
+    In [0, ln k], higher = spread over more passages; NaN when the influences sum to 0 or one is missing.
 
     Examples
     --------
@@ -220,26 +187,14 @@ def influence_entropy(influence: ArrayLike) -> float:
 def rank_biased_overlap(retrieval_rank: ArrayLike, influence: ArrayLike, p: float = RBO_PERSISTENCE) -> float:
     """Agreement of retrieval order and order of use that weighs the top of the lists most.
 
-    Extrapolated rank-biased overlap of the two orders of the same k passages:
-    ``(1 - p) * sum_d p**(d-1) * A_d + p**k`` with ``A_d`` the share in common among the first d.
-    Tied passages enter the first d with their expected share, so ties are never broken by order.
+    Extrapolated rank-biased overlap of the two orders of the same k passages: ``(1 - p) * sum_d p**(d-1) *
+    A_d + p**k`` with ``A_d`` the share in common among the first d, and the persistence p in (0, 1): the
+    smaller, the more the top counts. Tied passages enter the first d with their expected share, so ties are
+    never broken by order.
 
-    Parameters
-    ----------
-    retrieval_rank, influence : array_like of shape (k,)
-        As in `spearman`.
-    p : float
-        Persistence in (0, 1): the smaller, the more the top counts.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = more alike; 1 for identical orders.
-        NaN where `spearman` is undefined. Compare with `rbo_by_chance`, not with 0.
-
-    References
-    ----------
-    Webber, Moffat, Zobel 2010, A similarity measure for indefinite rankings, eq. 32.
+    Takes what `spearman` does, and is NaN where that is undefined. In [0, 1], higher = more alike; 1 for
+    identical orders. Compare with `rbo_by_chance`, not with 0. Webber, Moffat, Zobel 2010, A similarity
+    measure for indefinite rankings, eq. 32.
 
     Examples
     --------
@@ -281,12 +236,13 @@ def _share_in_top(ranks: Floats) -> Floats:
 def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> float:
     """How far the answer moves when nothing is left out: the noise floor of influence.
 
+    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
+    without effect lies above it with a probability of at most `above_noise_by_chance`.
+
     Parameters
     ----------
-    baseline : str
-        The baseline answer.
-    repeats : sequence of str
-        Answers of further calls with exactly the same passages.
+    baseline, repeats
+        The baseline answer, and those of further calls with exactly the same passages.
     q : float
         How likely one further repeat must be not to lie above the floor.
 
@@ -295,11 +251,6 @@ def noise_quantile(baseline: str, repeats: Sequence[str], q: float = 0.95) -> fl
     float
         In [0, 1], lower = steadier: the score that one further repeat does not exceed with probability ``q``
         or, of fewer than 19 repeats, the largest. NaN without repeats or with an empty baseline.
-
-    Notes
-    -----
-    Cost: R calls. An influence at or below this value is not distinguishable from noise. That of a passage
-    without effect lies above it with a probability of at most `above_noise_by_chance`.
     """
     scores = [influence_score(baseline, repeat) for repeat in repeats]
     if not scores or np.isnan(scores).any():
@@ -316,18 +267,8 @@ def _floor_rank(n_repeats: ArrayLike, q: float) -> Floats:
 def above_noise_by_chance(n_repeats: ArrayLike, q: float = 0.95) -> Floats:
     """How often the influence of a passage without effect lies above the noise floor of R repeats.
 
-    Parameters
-    ----------
-    n_repeats : array_like of int
-        R, each at least 1; NaN where it is 0.
-    q : float
-        As for `noise_quantile`.
-
-    Returns
-    -------
-    ndarray of float
-        In (0, 1), lower = surer: the probability if no two scores are equal, else a bound. 19 repeats are the
-        fewest with at most 5 %.
+    In (0, 1), lower = surer: the probability if no two scores are equal, else a bound; NaN for R = 0. ``q``
+    as for `noise_quantile`. 19 repeats are the fewest with at most 5 %.
 
     Examples
     --------

@@ -34,15 +34,8 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None:
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
     influences, dealt to the question's passages at random, show it; NaN where the question cannot be tested.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    q, p : DataFrame
-        Its questions and passages; see `core.influence.analysis.InfluenceAnalysis`.
-    group : ndarray of int
-        The question of each passage.
+    ``q`` and ``p`` as in `core.influence.analysis.InfluenceAnalysis`; ``group`` is the question of each
+    passage.
     """
     n, k = len(q), q["k"].to_numpy()
     usable = {mode: (q["reason"].isna() & (q["k"] >= least)).to_numpy() for mode, least in _MIN_K.items()}
@@ -127,20 +120,11 @@ def testable_counts(run: Run, q: pd.DataFrame) -> dict[str, int]:
 def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
     """Count every failure mode, and test those that depend on the order against chance.
 
-    Parameters
-    ----------
-    q : DataFrame
-        Questions with their modes, as `mark_modes` leaves them.
-    tested : Mapping[str, int]
-        Questions that could show each mode.
-
-    Returns
-    -------
-    DataFrame
-        One row per mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the
-        count that random orders of the same influences give, with its middle 95 %, ``expected_low`` and
-        ``expected_high``; ``p_value`` of a count at least as high. The last four are NaN where chance cannot
-        produce the mode, or none could be tested.
+    ``q`` as `mark_modes` leaves it; ``tested`` counts the questions that could show each mode. One row per
+    mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the count that random
+    orders of the same influences give, with its middle 95 %, ``expected_low`` and ``expected_high``;
+    ``p_value`` of a count at least as high. The last four are NaN where chance cannot produce the mode, or
+    none could be tested.
     """
     rows = []
     for name in MODES:

@@ -31,23 +31,19 @@ def influence_ndcg(retrieval_rank: ArrayLike, influence: ArrayLike) -> float:
     ``DCG(order of retrieval) / DCG(order of influence)``, linear gain, discount 1 / log2(1 + rank). It
     answers what a rank correlation cannot when one passage carries the answer: is it retrieved first?
 
+    Järvelin, Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
+
     Parameters
     ----------
-    retrieval_rank : array_like of shape (k,)
-        The retriever's ranks, 1 = best. Passages of equal rank share the mean of their discounts: the
-        expected DCG when their tie is broken at random.
-    influence : array_like of shape (k,)
-        Influence scores, at least 0, higher = mattered more.
+    retrieval_rank, influence : array_like of shape (k,)
+        As in `core.influence.spearman`, influence at least 0. Passages of equal rank share the mean of their
+        discounts: the expected DCG when their tie is broken at random.
 
     Returns
     -------
     float
         In (0, 1], higher is better, 1 = what the model used most comes first. NaN where the influences sum
         to 0 or a value is missing. Chance alone gives far more than 0: compare with `ndcg_by_chance`.
-
-    References
-    ----------
-    Järvelin, Kekäläinen 2002, Cumulated gain-based evaluation of IR techniques.
 
     Examples
     --------
@@ -103,20 +99,11 @@ def ndcg_p_values(order: Floats, influence: Floats) -> Floats:
 class OrderOfUse(NamedTuple):
     """Whether a run's retriever puts first what the model uses: nDCG by influence against chance.
 
-    Attributes
-    ----------
-    n : int
-        Questions with an nDCG.
-    mean, low, high : float
-        Mean nDCG over questions, with its 95 % interval.
-    chance : float
-        Mean nDCG of random orders of the same influences.
-    excess, excess_low, excess_high : float
-        ``(mean - chance) / (1 - chance)``: the share of what is possible beyond chance that is reached, a
-        ratio of means, with a bootstrap interval. 0 is chance, 1 the order of use itself.
-    p_value : float
-        Two-sided: twice the smaller probability that the mean of random orders of the same influences is at
-        least, or at most, this one.
+    ``mean`` nDCG over ``n`` questions with its 95 % interval, and ``chance``, that of random orders of the
+    same influences. ``excess = (mean - chance) / (1 - chance)``: the share of what is possible beyond chance
+    that is reached, a ratio of means, with a bootstrap interval; 0 is chance, 1 the order of use itself.
+    ``p_value``, two-sided: twice the smaller probability that the mean of random orders is at least, or at
+    most, this one.
     """
 
     n: int
@@ -133,15 +120,9 @@ class OrderOfUse(NamedTuple):
 def order_of_use(blocks: list[tuple[Floats, Floats]]) -> OrderOfUse:
     """Summarise nDCG by influence over the questions of a run.
 
-    Parameters
-    ----------
-    blocks : list of (order, influence)
-        Questions with equally many passages, each of shape (n, k). Undefined questions are left out.
-
-    Returns
-    -------
-    OrderOfUse
-        NaN without questions, and excess where chance already gives 1 (no question tells its passages apart).
+    ``blocks`` hold questions with equally many passages: order and influence, each (n, k); undefined
+    questions are left out. NaN without questions, and excess where chance already gives 1 (no question tells
+    its passages apart).
     """
     rows = [ndcg_rows(*block) for block in blocks]
     kept = [~np.isnan(found[:, 0]) for found in rows]

@@ -16,18 +16,10 @@ MOST_CELLS = 20  # a side; beyond, neighbouring ranks share a cell
 class Places(NamedTuple):
     """Passages by retrieval rank and by influence rank, in cells of equally many ranks.
 
-    Attributes
-    ----------
-    first, last : ndarray, shape (m,)
-        Ranks that share each cell.
-    observed, expected : ndarray, shape (m, m)
-        Passages; rows are influence ranks. ``expected`` is what random orders give, exactly.
-    n_questions : ndarray of int, shape (m, m)
-        Questions with a passage in the cell, if only a part of it.
-    n_passages, n : int
-        Passages and questions that were counted.
-    whole : bool
-        Whether no two passages of a question share their retrieval rank.
+    ``first`` and ``last``, (m,), are the ranks that share each cell. ``observed`` and ``expected``, (m, m):
+    passages, rows are influence ranks; ``expected`` is what random orders give, exactly. ``n_questions``, (m,
+    m): questions with a passage in the cell, if only a part of it. ``whole``: whether no two passages of a
+    question share their retrieval rank.
     """
 
     first: Floats
@@ -44,22 +36,9 @@ def places(analysis: InfluenceAnalysis, label: str | None = None) -> Places:
     """Count the passages of each retrieval rank by their rank by influence.
 
     Passages of equal influence belong in equal parts to all ranks that their tie spans, so a tie adds nothing
-    beyond chance to any of them.
+    beyond chance to any of them. Questions without a ρ are left out, and those without the ``label`` where
+    one is given; no cells where none is left.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        The run; questions without a ρ are left out.
-    label : str, optional
-        Only the questions with this label.
-
-    Returns
-    -------
-    Places
-        With no cells where no question is left.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from core.influence import analyse
     >>> from core.run import Run

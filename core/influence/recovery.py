@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pandas as pd
 
+from core.analyses import RECOVERED, Analyses
 from core.influence.analysis import InfluenceAnalysis
 from core.run import Run
-from core.socket import RECOVERED, Analyses
 from core.stats import mean_in_unit, mean_interval
 
 EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "inert", "parametric": "inert"}
@@ -23,19 +23,9 @@ def recover(diagnosis: Analyses) -> pd.DataFrame:
 def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     """Compare what a simulated run planted with what the metrics found.
 
-    Parameters
-    ----------
-    run : Run
-        A simulated run (its tables carry ``planted_*`` columns).
-    analysis : InfluenceAnalysis
-        What `analyse` made of it.
-
-    Returns
-    -------
-    DataFrame
-        One row per check, as of `core.socket.Analyses.recovered`. ``planted`` is the ideal value: 1 for
-        shares found and recognised, 0 for errors. ``recovered`` is a share in [0, 1] (with its 95 % Wilson
-        interval) or a difference; NaN where n is 0.
+    One row per check, as of `core.analyses.Analyses.recovered`. ``planted`` is the ideal value: 1 for shares
+    found and recognised, 0 for errors. ``recovered`` is a share in [0, 1] (with its 95 % Wilson interval) or
+    a difference; NaN where n is 0.
     """
     rows = [*_rho_rows(run, analysis), *_passage_rows(run, analysis), *_case_rows(run, analysis)]
     return pd.DataFrame(rows, columns=[*RECOVERED])

@@ -38,20 +38,10 @@ _CAUSES = {
 def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     """Compare the verdicts an imported file reports with the recomputed ones.
 
-    Parameters
-    ----------
-    run : Run
-        A run whose questions have ``reported_rho`` (or ``reported_divergent``).
-    analysis : InfluenceAnalysis
-        What `analyse` made of the same run.
-
-    Returns
-    -------
-    DataFrame
-        One row per question with a reported verdict: ``query_id, question, reported_rho,
-        reported_label, rho, label, changed, cause`` (a key of `WHY`, or missing), ``why``,
-        ``n_ranks_changed`` (passages whose reported influence rank differs). Empty when the file
-        reports nothing, and where influence is measured by log-probability.
+    One row per question with a reported verdict (``reported_rho`` or ``reported_divergent``): ``query_id,
+    question, reported_rho, reported_label, rho, label, changed, cause`` (a key of `WHY`, or missing),
+    ``why``, ``n_ranks_changed`` (passages whose reported influence rank differs). Empty when the file reports
+    nothing, and where influence is measured by log-probability.
     """
     raw, q = run.queries, analysis.queries
     frame = pd.DataFrame(
@@ -76,8 +66,6 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
 def changes_sentence(comparison: pd.DataFrame) -> str:
     """Say how many reported verdicts change when recomputed, and for which causes.
 
-    Examples
-    --------
     >>> frame = pd.DataFrame({"changed": [True, True, True, False], "cause": ["inert", "ties", "ties", None]})
     >>> changes_sentence(frame)
     '3 of 4 reported verdicts change when recomputed: 2 ties, 1 inert.'

@@ -38,23 +38,10 @@ _STYLES = (("short", "Short answers"), ("full", "Whole sentences with sources"))
 class InfluenceStep(PerQuestion):
     """Answers with and without each passage.
 
-    Attributes
-    ----------
-    repeats : int
-        Extra unablated calls per question for the noise floor, 0 to 100.
-    closed_book : bool
-        One more call per question without any passage.
-    seed : int
-        Seed of every call; repeats count up from it.
-    max_tokens : int
-        Maximum tokens of an answer, 1 to 4,096.
-    style : str
-        The prompt, one of `core.llm.prompts.STYLES`.
-
-    Raises
-    ------
-    InputError
-        A value outside its range or an unknown style.
+    ``repeats`` are extra unablated calls per question for the noise floor, 0 to 100; ``closed_book`` is one
+    more call without any passage; ``seed`` that of every call, from which repeats count up; ``max_tokens`` of
+    an answer, 1 to 4,096; ``style`` one of `core.llm.prompts.STYLES`. `InputError` for a value outside its
+    range or an unknown style.
     """
 
     name: ClassVar[str] = "influence"

@@ -22,20 +22,12 @@ _REPEATS = 19  # the fewest that keep a passage without effect below the noise f
 def summary(analysis: InfluenceAnalysis) -> dict[str, Any]:
     """Return the headline numbers of a run as plain JSON values.
 
-    Parameters
-    ----------
-    analysis : InfluenceAnalysis
-        What `analyse` made of it.
-
-    Returns
-    -------
-    dict
-        Values of `numbers` by key. Every mean is over questions where its number is defined; ``n_defined``
-        and ``undefined_reasons`` say how many have a ρ and why the others have none, ``n_unlabelled`` and
-        ``label_reasons`` the same of labels. Numbers without a value are None. ``rho_ci`` is the 95 % t
-        interval of the mean over questions (None below 2). ``p_random_divergent`` is the share of *random*
-        orders of the same influences that the threshold would call divergent, averaged over the labelled
-        questions; ``n_divergent_published`` counts ρ < τ among all defined ρ, whatever their ties.
+    Values of `numbers` by key. Every mean is over questions where its number is defined; ``n_defined`` and
+    ``undefined_reasons`` say how many have a ρ and why the others have none, ``n_unlabelled`` and
+    ``label_reasons`` the same of labels. Numbers without a value are None. ``rho_ci`` is the 95 % t interval
+    of the mean over questions (None below 2). ``p_random_divergent`` is the share of *random* orders of the
+    same influences that the threshold would call divergent, averaged over the labelled questions;
+    ``n_divergent_published`` counts ρ < τ among all defined ρ, whatever their ties.
     """
     return {one.key: one.value for one in numbers(analysis)}
 
@@ -127,17 +119,12 @@ def _above_noise(analysis: InfluenceAnalysis) -> Number:
     given = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     few = "; it takes 19 repeats to keep them below 5 %" if most < _REPEATS else ""
     return Number(
-        "n_passages_above_noise",
-        "Passages above noise",
-        int(above["above_noise"].sum()) if len(above) else None,
-        of=len(above),
-        noun="passage",
-        define="above_noise",
-        chance=float(above_noise_by_chance(repeats).sum()) if len(above) else None,
-        note=f"without any effect, R = {given}{few}" if len(above) else "",
-        cases="passages.above_noise:True",
+        "n_passages_above_noise", "Passages above noise",
+        int(above["above_noise"].sum()) if len(above) else None, of=len(above), noun="passage",
+        define="above_noise", chance=float(above_noise_by_chance(repeats).sum()) if len(above) else None,
+        note=f"without any effect, R = {given}{few}" if len(above) else "", cases="passages.above_noise:True",
         place="row",
-    )
+    )  # fmt: skip
 
 
 def _mode_number(name: str, mode: pd.Series) -> Number:
@@ -147,16 +134,10 @@ def _mode_number(name: str, mode: pd.Series) -> Number:
         low, high = int(mode["expected_low"]), int(mode["expected_high"])
         note = f"95 % of random orders give {low} to {high}; {p_text(mode['p_value'])}"
     return Number(
-        f"n_{name}",
-        MODES[name].title,
-        int(mode["n"]),
-        of=int(mode["of"]),
-        define=name,
-        chance=float(mode["expected"]) if depends else None,
-        note=note,
-        cases=f"queries.{name}:True",
+        f"n_{name}", MODES[name].title, int(mode["n"]), of=int(mode["of"]), define=name,
+        chance=float(mode["expected"]) if depends else None, note=note, cases=f"queries.{name}:True",
         place="row",
-    )
+    )  # fmt: skip
 
 
 def _counts(reasons: pd.Series) -> dict[str, int]:

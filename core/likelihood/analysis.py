@@ -44,23 +44,17 @@ class GoldShare(NamedTuple):
 class LikelihoodAnalysis:
     """Drops of log-probability of a run.
 
-    Attributes
-    ----------
-    queries : DataFrame
-        One row per question, in the run's order: ``query_id, question, correct``; ``reason`` and
-        ``reference_reason``, why the drops of the answer and of the reference are undefined;
-        ``made_by, made_drop``, the passage that raises the answer most, and ``needed, needed_drop``, the one
-        that raises the reference most (none where no passage raises it); the columns of `MEASURES`, in
-        [0, 1], 1 = a gold passage comes first, and ``gold_by_chance``; ``misleading`` and ``ignored`` (see
-        `core.likelihood.definitions`), missing where they could not be told, with ``<name>_by_chance``: how
-        often the drops of the reference, dealt at random to the question's passages, would show it.
-    passages : DataFrame
-        One row per passage: ``query_id, passage_id, title, retrieval_rank, is_gold``; ``drop`` and
-        ``reference_drop`` in nats, and whether these are ``approximate``, estimated by the quick screen.
-    gold : tuple of GoldShare
-        One for each measure.
-    agreement : Agreement
-        How far the quick screen was off, where it was used and checked.
+    ``queries``, one row per question, in the run's order: ``query_id, question, correct``; ``reason`` and
+    ``reference_reason``, why the drops of the answer and of the reference are undefined; ``made_by,
+    made_drop``, the passage that raises the answer most, and ``needed, needed_drop``, the one that raises the
+    reference most (none where no passage raises it); the columns of `MEASURES`, in [0, 1], 1 = a gold passage
+    comes first, and ``gold_by_chance``; ``misleading`` and ``ignored`` (see `core.likelihood.definitions`),
+    missing where they could not be told, with ``<name>_by_chance``: how often the drops of the reference,
+    dealt at random to the question's passages, would show it.
+
+    ``passages``, one row per passage: ``query_id, passage_id, title, retrieval_rank, is_gold``; ``drop`` and
+    ``reference_drop`` in nats, and whether these are ``approximate``, estimated by the quick screen. ``gold``
+    has one share for each measure; ``agreement`` says how far the screen was off, where it was checked.
     """
 
     queries: pd.DataFrame
@@ -72,18 +66,9 @@ class LikelihoodAnalysis:
 def analyse_likelihood(run: Run, rouge: Floats, correct: pd.Series) -> LikelihoodAnalysis:
     """Compare what made the answers of a run likelier with what makes the reference answers likelier.
 
-    Parameters
-    ----------
-    run : Run
-        Any run; what was not scored is undefined, with a reason.
-    rouge : ndarray, shape (n_passages,)
-        The influence of each passage by ROUGE-L.
-    correct : Series of boolean, length n_questions
-        Whether each answer is correct; missing where that is not known.
-
-    Notes
-    -----
-    Cost: no LLM calls; vectorised.
+    ``rouge``, (n_passages,), is the influence of each passage by ROUGE-L, ``correct`` whether each answer is
+    correct, missing where that is not known. What was not scored is undefined, with a reason. No LLM calls;
+    vectorised.
     """
     queries = run.queries
     p = run.passages[["query_id", "passage_id", "title", "retrieval_rank", "is_gold"]].copy()

@@ -114,14 +114,8 @@ class Cost(NamedTuple):
 def costs(lengths: Sequence[int], n_texts: int, tail: int) -> Mapping[str, Cost]:
     """Return the cost of each of `CHOICES` for a question.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Tokens of the prompt with all passages, then of each without one.
-    n_texts : int
-        Answers to read after each prompt: 0 to 2.
-    tail : int
-        Tokens behind the last passage, with an answer.
+    ``lengths``: tokens of the prompt with all passages, then of each without one; ``n_texts``: answers to
+    read after each prompt, 0 to 2; ``tail``: tokens behind the last passage, with an answer.
     """
     if not n_texts:
         return dict.fromkeys((EXACT, CHECKED, SCREENED), Cost(0, 0))

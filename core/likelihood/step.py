@@ -37,36 +37,23 @@ _AGAIN = 6  # tokens of each passage that the screen reads again, on average
 class LikelihoodStep(Step):
     """Read the answer, and the first reference answer, with all passages and without each.
 
-    Attributes
-    ----------
-    style : str
-        The prompt, where the run does not say which one its answers had.
-    exactness : str
-        ``exact``; ``screen`` for the quick screen alone, which is approximate; or ``screen+3``, which then
-        reads exactly what the screen puts first, and two others at random to tell how far it is off.
+    ``style`` is the prompt, where the run does not say which one its answers had. ``exactness``: ``exact``;
+    ``screen`` for the quick screen alone, which is approximate; or ``screen+3``, which then reads exactly
+    what the screen puts first, and two others at random to tell how far it is off.
 
-    Raises
-    ------
-    InputError
-        An unknown style or exactness; on opening, a model that cannot give the log-probability of a given
-        answer.
-
-    Notes
-    -----
     ``logprob_drop`` = log p(answer | all passages) − log p(answer | all but this one), in nats: the sum over
     the answer's tokens, without the token that ends it. ``reference_logprob_drop`` is the same of the first
-    reference answer. The first, not the likeliest: which one that is depends on the passages, so that a
-    reference chosen by it would fall too often when one is left out; and all conversations of a question can
-    be read at once.
+    reference answer: the first, not the likeliest, since which one that is depends on the passages, so that a
+    reference chosen by it would fall too often when one is left out.
 
     A question without an answer, or with a passage whose text is not known, is not read. What cannot be
-    scored (it does not fit into the context) has no value and is tried again by the next run.
-
-    The screen reads the prompt once and needs a model with ``capabilities.screen``; what it cannot estimate
-    is read exactly. It puts passages in order by the answer, without one by the reference.
+    scored (it does not fit into the context) has no value and is tried again by the next run. The screen
+    reads the prompt once and needs a model with ``capabilities.screen``; what it cannot estimate is read
+    exactly. It puts passages in order by the answer, without one by the reference.
 
     Cost: k + 1 forward passes for a question with k passages, and as many for a reference; no generation.
-    With the screen two, and those of what is then read exactly.
+    With the screen two, and those of what is then read exactly. `InputError` for an unknown style or
+    exactness; on opening, for a model that cannot give the log-probability of a given answer.
     """
 
     name: ClassVar[str] = "likelihood"

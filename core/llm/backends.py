@@ -89,26 +89,11 @@ def backend(kind: str) -> Backend:
 def open_llm(kind: str, model: str | None = None, **options: Any) -> LLM:
     """Open a language model.
 
-    Parameters
-    ----------
-    kind : str
-        One of `BACKENDS`. ``embedded`` runs in this process, with no server.
-    model : str or None
-        Name or path; None is the back end's default.
-    **options
-        The back end's own; see the signature of its ``open``.
+    ``kind`` is one of `BACKENDS`: ``embedded`` runs in this process, with no server. ``model`` is a name or
+    path; None is the back end's default. ``options`` are the back end's own, see the signature of its
+    ``open``. Weights are loaded, and servers asked for answers, at the first call.
 
-    Returns
-    -------
-    LLM
-        Ready to count tokens; weights are loaded, and servers asked for answers, at the first call.
-
-    Raises
-    ------
-    InputError
-        An unknown kind or option.
-    BackendError
-        The model cannot be found or loaded.
+    `InputError` for an unknown kind or option, `BackendError` where the model cannot be found or loaded.
     """
     chosen = backend(kind)
     try:

@@ -24,23 +24,12 @@ _LLM_PARTS = ("generate", "count_tokens", "options", "capabilities")
 def as_llm(given: object, name: str = "llm_client") -> LLM:
     """Return the language model that a user's object is, or stands for.
 
-    Parameters
-    ----------
-    given : object
-        A model of `open_llm`; a back end or a model of one (``embedded``, ``ollama:qwen3:4b``), or the name
-        of an Ollama model; the package ``ollama`` or a client of it, which stands for the default model at
-        its address (its own headers are not taken over); a function ``answer(question, passages)``, or
-        ``answer(prompt)`` for the whole prompt, plain or async.
-    name : str
-        Of the argument, for the message.
+    ``given``: a model of `open_llm`; a back end or a model of one (``embedded``, ``ollama:qwen3:4b``), or the
+    name of an Ollama model; the package ``ollama`` or a client of it, which stands for the default model at
+    its address (its own headers are not taken over); a function ``answer(question, passages)``, or
+    ``answer(prompt)`` for the whole prompt, plain or async. `InputError`, with ``name`` of the argument, for
+    anything else.
 
-    Raises
-    ------
-    InputError
-        It is none of these.
-
-    Examples
-    --------
     >>> as_llm(lambda prompt: "Paris").generate([Request((Message("user", "Where?"),))])[0].text
     'Paris'
     """

@@ -65,16 +65,10 @@ class NLI(Protocol):
 class CrossEncoderNLI:
     """A sentence-transformers ``CrossEncoder`` for natural-language inference.
 
-    Parameters
-    ----------
-    model : str
-        A Hugging Face name or a folder. Which of its labels are entailment and contradiction is read from its
-        configuration; a model with one output is assumed to give the log-odds of entailment.
-    device : str, optional
-        None uses a GPU if available.
+    ``model`` is a Hugging Face name or a folder. Which of its labels are entailment and contradiction is read
+    from its configuration; a model with one output is assumed to give the log-odds of entailment. ``device``
+    None uses a GPU if available.
 
-    Notes
-    -----
     Cost: no LLM calls; one forward pass for each different pair. The question stands before both texts, as in
     Kuhn, Gal, Farquhar 2023. The model truncates what exceeds its limit, 512 word pieces for most.
     """
@@ -147,15 +141,7 @@ class CrossEncoderNLI:
 class JudgeNLI:
     """A language model that may answer nothing but ENTAILED, CONTRADICTED or NEITHER.
 
-    Parameters
-    ----------
-    llm : LLM
-        The model.
-    ask : callable, optional
-        Takes requests to completions where calls are cached, counted and retried; else ``llm.generate``.
-
-    Notes
-    -----
+    ``ask`` takes requests to completions where calls are cached, counted and retried; else ``llm.generate``.
     Cost: one call for every ten hypotheses of a premise, and one more for each reply that had to be repaired.
     A reply that cannot be used leaves its pairs unknown, never "neither".
     """

@@ -110,8 +110,6 @@ def leave_one_out(
 def passage_block(passage: NumberedPassage) -> str:
     """Return a passage as it stands in a prompt.
 
-    Examples
-    --------
     >>> passage_block((1, "Ada", "She was first.")), passage_block((2, "", "Text."))
     ('[1] Ada: She was first.', '[2] Text.')
     """

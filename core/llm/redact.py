@@ -37,8 +37,6 @@ def one_line(text: str, longest: int = 300) -> str:
 def without_secrets(text: str) -> str:
     """Remove anything that looks like a key, and the values of secret environment variables.
 
-    Examples
-    --------
     >>> without_secrets("GET https://me:pw@api.example/v1?key=abc failed")
     'GET https://…@api.example/v1?… failed'
     """

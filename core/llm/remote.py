@@ -266,13 +266,9 @@ def prefix_order(requests: Sequence[Request]) -> list[int]:
 
     A server keeps what it has read of the last prompt and reads only what differs. Behind the baseline come
     its repeats, then the prompts without the last passage, without the last but one … down to the first. No
-    order of the same prompts shares more, where the first one stays first: it walks the tree of beginnings
-    and leaves no branch before its end. Among equals the order is that of the requests.
+    order of the same prompts shares more, where the first one stays first. Time grows with the square of the
+    number of requests: 1 ms for 13, 0.2 s for 200 long ones.
 
-    Time grows with the square of the number of requests: 1 ms for 13, 0.2 s for 200 long ones.
-
-    Examples
-    --------
     >>> from core.llm.types import Message
     >>> prompts = ["one two three", "two three", "one three", "one two"]
     >>> prefix_order([Request((Message("user", prompt),)) for prompt in prompts])

@@ -24,26 +24,14 @@ class Message:
 class Request:
     """One call.
 
-    Attributes
-    ----------
-    messages : tuple of Message
-        In order. When the last one is the assistant's, the model continues it.
-    temperature : float
-        0 = the most likely token every time; higher = more varied.
-    top_p : float
-        Share of probability that sampling may choose from, in (0, 1]; without effect at temperature 0.
-    seed : int
-        Sampling seed. Part of the request's identity even at temperature 0, so that repeats make new calls.
-    max_tokens : int
-        Max answer tokens.
-    stop : tuple of str
-        The answer ends before the first of these. Leading white space does not count.
-    schema : str or None
-        A JSON Schema as canonical JSON text (`core.llm.structured.canonical`): the answer must be JSON
-        that follows it. A back end without ``Capabilities.json_schema`` ignores it.
-    logprobs : bool
-        Ask for the log-probability of each generated token; `Completion.logprobs` is None where the back
-        end has none.
+    Where the last of ``messages`` is the assistant's, the model continues it. ``temperature`` 0 = the most
+    likely token every time; ``top_p``, in (0, 1], is then without effect. ``seed`` is part of the request's
+    identity even at temperature 0, so that repeats make new calls. The answer has at most ``max_tokens``, and
+    ends before the first of ``stop``, where leading white space does not count.
+
+    ``schema`` is a JSON Schema as canonical JSON text (`core.llm.structured.canonical`): the answer must be
+    JSON that follows it; a back end without ``Capabilities.json_schema`` ignores it. ``logprobs`` asks for
+    those of each generated token; `Completion.logprobs` is None where the back end has none.
     """
 
     messages: tuple[Message, ...]
@@ -60,22 +48,12 @@ class Request:
 class Completion:
     """The reply to one request.
 
-    Attributes
-    ----------
-    text : str
-        The answer, outer white space removed; "" when there is none.
-    finish_reason : str
-        One of `FINISH_REASONS`: ``stop`` (the model ended), ``length`` (the token limit ended it),
-        ``content_filter`` (the server withheld the answer), ``reasoning`` (the token limit was spent on
-        reasoning before any answer), ``error``.
-    prompt_tokens, completion_tokens : int
-        Tokens read and written.
-    latency : float
-        Seconds the call took; for a batch, its time divided among its calls.
-    logprobs : tuple of float or None
-        Natural log-probability of each generated token, where available.
-    error : str or None
-        Why this call has no answer, in one sentence. Other calls of the batch are not affected.
+    ``text`` has no outer white space; "" when there is none. ``finish_reason`` is one of `FINISH_REASONS`:
+    ``stop`` (the model ended), ``length`` (the token limit ended it), ``content_filter`` (the server withheld
+    the answer), ``reasoning`` (the token limit was spent on reasoning before any answer), ``error``.
+    ``latency`` in seconds; for a batch, its time divided among its calls. ``logprobs`` are natural ones, of
+    each generated token. ``error`` says in one sentence why this call has no answer; other calls of the batch
+    are not affected.
     """
 
     text: str
@@ -96,28 +74,13 @@ class Completion:
 class Capabilities:
     """What a back end can do.
 
-    Attributes
-    ----------
-    token_logprobs : bool
-        Gives the log-probability of each token it generates.
-    answer_logprob : bool
-        Gives the log-probability of a *given* answer: it has a method
-        ``score(messages, answers) -> list of (tuple of float or None)``.
-    screen : bool
-        Estimates that without each passage, from one reading of the prompt: it has a method
-        ``screen(messages, without, answers) -> list of list of (tuple of float or None)``.
-    json_schema : bool
-        Follows a JSON Schema while generating.
-    seed : bool
-        The same seed gives the same answer.
-    parallel : int
-        How many `LLM.generate` calls are worth running at once.
-    context_length : int or None
-        Max tokens of prompt and answer together; None when unknown.
-    batch : int
-        How many requests one `LLM.generate` call processes together.
-    prefill : bool
-        Continues an answer that the prompt has begun; else that beginning is left out.
+    ``token_logprobs`` of what it generates; ``answer_logprob`` of a *given* answer: it has a method
+    ``score(messages, answers) -> list of (tuple of float or None)``; ``screen`` estimates that without each
+    passage, from one reading of the prompt: ``screen(messages, without, answers) -> list of list of (tuple of
+    float or None)``. ``json_schema``: follows one while generating. ``seed``: the same gives the same answer.
+    ``parallel``: how many `LLM.generate` calls are worth running at once, and ``batch`` how many requests one
+    processes together. ``context_length``: max tokens of prompt and answer together; None when unknown.
+    ``prefill``: continues an answer that the prompt has begun; else that beginning is left out.
     """
 
     token_logprobs: bool = False
@@ -183,28 +146,11 @@ class LLM(Protocol):
     ) -> list[Completion]:
         """Answer every request, in order.
 
-        Parameters
-        ----------
-        requests : sequence of Request
-            The batch.
-        on_done : callable, optional
-            Called with index and completion as each request finishes. An exception it raises stops the batch
-            and reaches the caller.
-        cancelled : callable, optional
-            Checked while a call is under way, where the back end can; once true, calls are abandoned and
-            `core.errors.Cancelled` is raised.
-
-        Returns
-        -------
-        list of Completion
-            One per request. A request that cannot be answered has ``error`` set.
-
-        Raises
-        ------
-        TransientError
-            The same call may succeed later.
-        BackendError
-            The model cannot be reached, loaded or used.
+        ``on_done`` is called with index and completion as each request finishes; an exception it raises stops
+        the batch and reaches the caller. ``cancelled`` is checked while a call is under way, where the back
+        end can; once true, calls are abandoned and `core.errors.Cancelled` is raised. A request that cannot
+        be answered gets a completion with ``error``. `TransientError` where the same call may succeed later,
+        `BackendError` where the model cannot be reached, loaded or used.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any, cast
 
 from core.errors import BackendError, InputError
@@ -13,11 +13,9 @@ from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
-from core.own_rag.questions import read_questions
-from core.own_rag.retrieval import Retrieval
-from core.own_rag.runnables import as_answer, as_retrieve
-from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin, fill
-from core.pipeline.steps import ProgressCallback, asks_questions, check_models
+from core.own_rag.given import Retrieval, as_answer, as_retrieve, read_questions
+from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
+from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 from core.socket import steps_of
 
@@ -45,6 +43,11 @@ def analyze(
 ) -> Run:
     """Run a RAG on questions with all passages and with each one left out.
 
+    `InputError` where an argument cannot be used; `BackendError` where ``retrieve`` or ``answer`` failed on
+    every question, whose cause is the first exception it raised. Cost: for each question one call of
+    ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls of ``answer``. It works inside a
+    running event loop, as in a notebook.
+
     Parameters
     ----------
     questions : list, Dataset or path
@@ -65,10 +68,8 @@ def analyze(
         documents.
     k : int
         Maximum passages of a question, 1 to 100; later ones are dropped.
-    repeats : int
-        Extra calls with all passages, for the noise floor.
-    closed_book : bool
-        One more call without passages: ``answer(question, [])``.
+    repeats, closed_book
+        Extra calls with all passages, for the noise floor; one more without: ``answer(question, [])``.
     seed : int
         Seed of the calls; functions do not receive it.
     max_tokens, style : optional
@@ -87,8 +88,7 @@ def analyze(
         Concurrent calls of each function; by default 1, and 8 where it is async. With 1, functions are
         called in the calling thread.
     steps : sequence of str or Step
-        Names of diagnostics, or steps with their own options, in order. The first one must answer the
-        questions.
+        Names of diagnostics, or steps with their own options, in order; the first must answer the questions.
     save : path, optional
         Folder for the run; the unfinished run is saved there as it grows. Nobody else may be writing there.
 
@@ -96,18 +96,6 @@ def analyze(
     -------
     Run
         One row per question; a failed question has the exception as ``status_reason``.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    BackendError
-        ``retrieve`` or ``answer`` failed on every question; the cause is the first exception it raised.
-
-    Notes
-    -----
-    Cost: for each question one call of ``retrieve`` and, with n passages, 1 + n + repeats + closed_book calls
-    of ``answer``. It works inside a running event loop, as in a notebook.
     """
     _check(answer, parallel, name)
     with ExitStack() as stack:
@@ -124,7 +112,11 @@ def analyze(
             "style": FUNCTION_STYLE.name if function is not None else style or DEFAULT_STYLE,
         }
         asking, *others = _steps(steps, options_of_answers)
-        models = {asking.name: model} | {step.name: _model_of(step, model) for step in others}
+        live = ModelChoice(str(getattr(model, "kind", "")), model.name)
+        asks_function = next((s for s in others if function is not None and s.model(live) == live), None)
+        if asks_function is not None:
+            raise InputError(f"The step {asks_function.name} needs a language model; answer is a function.")
+        models = {**open_models(others, live, {live: model}), asking.name: model}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
         title = name or f"{data.name}, {model.name}"
@@ -141,22 +133,20 @@ def analyze(
                 retrieval.hand_to(function)
         run = _described(begin(data, options, model, asking, name=title), function, retrieval)
 
-        check_models(run, (asking, *others), models)
-
         def save_run(partial: Run) -> None:
             if save is not None:
                 _uncounted(partial, function).save(save)
 
-        for step in (asking, *others):
-            run = fill(
-                run,
-                step,
-                llm=models[step.name],
-                cache=store,
-                progress=_reporter(progress, stack, step),
-                on_part=save_run if save is not None else None,
-                own_thread=function is not None and function.capabilities.parallel == 1,
-            )
+        driven = drive(
+            run,
+            (asking, *others),
+            models,
+            lambda step, _: nullcontext(_reporter(progress, stack, step)),
+            cache=store,
+            on_part=save_run if save is not None else None,
+            own_thread=function is not None and function.capabilities.parallel == 1,
+        )
+        for step, _, run in driven:
             if step is asking and function is not None:
                 _raise_if_all_failed(run, function)
             save_run(run)
@@ -180,20 +170,6 @@ def _steps(chosen: Sequence[str | Step], options: Mapping[str, Any]) -> list[Ste
         asking = ", ".join(name for name, step in known.items() if asks_questions(step))
         raise InputError(f"The first of steps must ask the questions: {asking}; got {list(chosen)!r}.")
     return steps
-
-
-def _model_of(step: Step, model: LLM) -> LLM | None:
-    """Return the model of a step: the one that answers, unless the step names another."""
-    live = ModelChoice(str(getattr(model, "kind", "")), model.name)
-    chosen = step.model(live)
-    if chosen is None:
-        return None
-    if chosen == live and isinstance(model, FunctionLLM):
-        raise InputError(f"The step {step.name} needs a language model; answer is a function.")
-    if chosen == live:
-        return model
-    options = {"base_url": chosen.base_url} if chosen.base_url is not None else {}
-    return open_llm(chosen.backend, chosen.model, **options)
 
 
 def _described(run: Run, function: FunctionLLM | None, retrieval: Retrieval | None) -> Run:

@@ -1,8 +1,7 @@
 """Live runs: begin one, estimate the cost of its steps, run them."""
 
 from core.pipeline.asking import RetryPolicy
-from core.pipeline.begin import begin, run_id_of
-from core.pipeline.options import RunOptions
+from core.pipeline.begin import RunOptions, begin, run_id_of
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.plan import CallPlan, Speed, measure_speed, plan_steps
 from core.pipeline.progress import Progress, ProgressLine, duration

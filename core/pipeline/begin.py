@@ -7,26 +7,41 @@ import json
 import logging
 import os
 import platform
-from collections import Counter
+import threading
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
 from core.errors import Cancelled, InputError
+from core.llm.embeddings import Embedder, shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.prompts import prompt_style
 from core.llm.types import LLM
-from core.pipeline.options import RunOptions
-from core.pipeline.retrieve import PassageFinder, Retrieved
-from core.pipeline.steps import ProgressCallback, Step, model_facts, options_of, reason_of
-from core.retrieval import EMBEDDING_RETRIEVERS
+from core.pipeline.steps import (
+    Option,
+    ProgressCallback,
+    Step,
+    check_ranges,
+    model_facts,
+    options_of,
+    reason_of,
+)
+from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever
 from core.run import Run
+from core.sources.corpus import Document
 from core.sources.dataset import Dataset
-from core.sources.question import Question
+from core.sources.fields import unique
+from core.sources.gold import gold_spans, holds_gold
+from core.sources.question import PassageIn, Question
+from core.text import passages as windows
 
+_RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5000)}
+_INDEXES_KEPT = 2
 _LOG = logging.getLogger(__name__)
 _PACKAGES = (
     "numpy",
@@ -38,6 +53,162 @@ _PACKAGES = (
     "transformers",
     "sentence-transformers",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Retrieval settings; the steps hold the others.
+
+    ``k`` is 1 to 100, ``passage_words`` 10 to 5,000; ``embedding_model`` None is the packaged
+    all-MiniLM-L6-v2. `InputError` for a value outside its range, an unknown name, or an embedding model for a
+    retriever without one.
+    """
+
+    k: Annotated[
+        int,
+        Option("--k", "Passages in the prompt; by default 10, or all of a saved run.", shows_default=False),
+    ] = 10
+    passage_words: Annotated[int, Option("--passage-words", "Words per passage.")] = 100
+    retriever: Annotated[str, Option("--retriever", f"Retriever: {', '.join(RETRIEVERS)}.")] = "bm25"
+    tokenizer: Annotated[str, Option("--tokenizer", f"How BM25 splits words: {', '.join(TOKENIZERS)}.")] = (
+        "words"
+    )
+    embedding_model: Annotated[
+        str | None, Option("--embedding-model", "Name or path, for dense and hybrid retrieval.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self, _RANGES)
+        for name, allowed in (("retriever", RETRIEVERS), ("tokenizer", TOKENIZERS)):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+        model = self.embedding_model
+        if model is None:
+            return
+        if not isinstance(model, str) or not model.strip():
+            raise InputError(f"embedding_model must be a name or a path, or None, got {model!r}.")
+        if self.retriever not in EMBEDDING_RETRIEVERS:
+            raise InputError(
+                f"embedding_model is used by the retrievers {' and '.join(EMBEDDING_RETRIEVERS)} only, "
+                f"got {model!r} for {self.retriever}."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, without an embedding model that is not given.
+
+        Run ids are hashes of these.
+        """
+        settings = asdict(self)
+        if self.embedding_model is None:
+            del settings["embedding_model"]
+        return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The passages of one question, best first.
+
+    ``n_gold`` counts the gold passages of the whole collection, None where gold is unknown; ``problem`` is
+    the reason why there are no passages.
+    """
+
+    passages: tuple[PassageIn, ...] = ()
+    n_gold: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    document: int
+    passage_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+
+
+class _Collection:
+    """Documents split into windows, indexed once."""
+
+    def __init__(self, documents: Sequence[Document], options: RunOptions, embedder: Embedder | None) -> None:
+        self.documents = documents
+        self.windows = [
+            _Window(number, f"{number + 1}.{place}", document.title, piece.text, piece.start, piece.end)
+            for number, document in enumerate(documents)
+            for place, piece in enumerate(windows(document.text, options.passage_words), start=1)
+        ]
+        # Only the title names what the middle of an article calls "it".
+        texts = [f"{window.title} {window.text}" for window in self.windows]
+        self.retriever = make_retriever(
+            options.retriever, texts, tokenizer=options.tokenizer, embedder=embedder
+        )
+
+    def gold(self, fragments: Sequence[str]) -> set[int]:
+        """Return the indices of the windows that hold a fragment."""
+        spans = {n: gold_spans(document.text, fragments) for n, document in enumerate(self.documents)}
+        return {i for i, w in enumerate(self.windows) if holds_gold(w.start, w.end, spans[w.document])}
+
+
+class PassageFinder:
+    """Finds the passages of questions; threads may share it.
+
+    Documents that several questions share (the same tuple object) are indexed once. By default ``embedder``
+    is the one that this process shares for the embedding model.
+    """
+
+    def __init__(self, options: RunOptions, embedder: Embedder | None = None) -> None:
+        self._options = options
+        if embedder is None and options.retriever in EMBEDDING_RETRIEVERS:
+            embedder = shared_embedder(options.embedding_model)
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._collections: OrderedDict[int, _Collection] = OrderedDict()
+
+    def find(self, question: Question) -> Retrieved:
+        """Return at most k passages of a question; no LLM calls."""
+        if question.problem is not None:
+            return Retrieved(problem=question.problem)
+        if question.passages is not None:
+            return _given(question, question.passages, self._options.k)
+        if not question.documents:
+            return Retrieved(problem="The question has no documents and no passages to answer from.")
+        collection = self._collection(question.documents)
+        if not collection.windows:
+            return Retrieved(problem="The documents of the question hold no words.")
+        scores = collection.retriever.scores(question.question)
+        top = best(scores, self._options.k)
+        gold = collection.gold(question.gold) if question.gold else None
+        found = tuple(
+            PassageIn(w.passage_id, w.title, w.text, float(scores[i]), None if gold is None else i in gold)
+            for i, w in ((i, collection.windows[i]) for i in top)
+        )
+        return Retrieved(found, None if gold is None else len(gold))
+
+    def _collection(self, documents: tuple[Document, ...]) -> _Collection:
+        # Keyed by identity; the collection holds the documents, so the id is not reused.
+        with self._lock:
+            key = id(documents)
+            if key not in self._collections:
+                self._collections[key] = _Collection(documents, self._options, self._embedder)
+                while len(self._collections) > _INDEXES_KEPT:
+                    self._collections.popitem(last=False)
+            self._collections.move_to_end(key)
+            return self._collections[key]
+
+
+def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retrieved:
+    """Use passages as given; gold that must exist counts even where no passage holds it."""
+    if not passages:
+        return Retrieved(problem="The list of passages is empty.")
+    counts = [] if question.n_gold is None else [question.n_gold]
+    if question.n_gold is None and question.gold:
+        counts = [1]
+    marks = [passage.is_gold for passage in passages if passage.is_gold is not None]
+    if marks:
+        counts.append(sum(marks))
+    ids = unique([passage.passage_id for passage in passages])
+    found = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages[:k]))
+    return Retrieved(found, max(counts, default=None))
 
 
 def begin(

@@ -12,6 +12,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.llm.prompts import NumberedPassage
+from core.rows import dicts_of
 from core.run import Run
 from core.schema import TABLES
 
@@ -41,26 +42,15 @@ class AskedQuestion:
 
 def questions_of(run: Run, added: Iterable[str] = ()) -> Callable[[str], AskedQuestion]:
     """Return a function that looks up a question of the run by its id, with its rows of ``added`` tables."""
-    queries = _columns(run.queries)
-    passages = _by_question(run.passages.sort_values(["slot", "retrieval_rank"], kind="stable"))
-    filled = {name: _by_question(run[name]) for name in added}
-    place = {query_id: row for row, query_id in enumerate(queries["query_id"])}
+    queries = dicts_of(run.queries)
+    passages = dicts_of(run.passages.sort_values(["slot", "retrieval_rank"], kind="stable"))
+    filled = {name: dicts_of(run[name]) for name in added}
 
     def question(query_id: str) -> AskedQuestion:
-        query = {name: column[place[query_id]] for name, column in queries.items()}
         own = {name: rows(query_id) for name, rows in filled.items()}
-        return AskedQuestion(query_id, query, passages(query_id), own)
+        return AskedQuestion(query_id, queries(query_id)[0], passages(query_id), own)
 
     return question
-
-
-def _by_question(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:
-    """Return a function that looks up the rows of a question."""
-    columns = _columns(frame)
-    places = frame.reset_index(drop=True).groupby("query_id", sort=False).indices
-    return lambda query_id: tuple(
-        {name: column[row] for name, column in columns.items()} for row in places.get(query_id, ())
-    )
 
 
 def cleared(
@@ -136,8 +126,3 @@ def _filled(name: str, old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFra
         values[rows[there]] = new[column].astype("object").to_numpy()[there]
         filled[column] = pd.Series(values, index=old.index, dtype="object")
     return old.assign(**filled), added
-
-
-def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    values = frame.astype("object")
-    return {name: values[name].where(values[name].notna(), None).to_list() for name in frame.columns}

@@ -1,6 +1,6 @@
 """Steps, and the one driver that runs them: a step fills the missing cells of a run by asking models.
 
-Command line, dashboard and `core.analyze` call `fill` and nothing else.
+Command line, dashboard and `core.analyze` call `drive` and nothing else.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import pandas as pd
 
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
+from core.llm import open_llm
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Completion, Request
@@ -205,14 +208,15 @@ def fill(
 ) -> Run:
     """Fill the missing cells of a run by one step, and return the filled run.
 
+    `BackendError` where the model failed before it answered anything, `CacheError` where completions can no
+    longer be kept; those kept before are not lost.
+
     Parameters
     ----------
     run : Run
         Any run. Cells that the step filled before, with the same settings and model, are kept.
-    step : Step
-        The step to run.
     llm : LLM, optional
-        The language model, where the step needs one.
+        Where the step needs one; `InputError` without.
     cache : CompletionCache, optional
         Keeps every completion at once, so that a killed run resumes where it stopped.
     progress : callable, optional
@@ -224,8 +228,6 @@ def fill(
         Receives the partial run, in the calling thread, at intervals: at most a twentieth of the time.
     on_call : callable, optional
         Receives each answered call of a question at once, cached or not, in worker threads.
-    retry : RetryPolicy, optional
-        How to retry transient failures.
     own_thread : bool
         Work in the calling thread, one question at a time: for a user's own functions.
 
@@ -236,18 +238,43 @@ def fill(
         ``model``, ``n_done`` and ``n_left`` questions, ``reasons`` of failures, ``n_calls``, ``seconds``,
         ``complete`` (false after a cancel). The run itself where nothing was missing. A failed question loses
         only its own cells and is tried again by the next call.
-
-    Raises
-    ------
-    InputError
-        The step needs a language model and ``llm`` is None.
-    BackendError
-        The model failed before it answered anything.
-    CacheError
-        Completions can no longer be kept; those kept before are not lost.
     """
     asker = partial(Asker, llm, cache, retry, on_call=on_call)
     return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
+
+
+def drive(
+    run: Run,
+    steps: Sequence[Step],
+    llms: Mapping[str, LLM | None],
+    around: Callable[[Step, Run], AbstractContextManager[ProgressCallback | None]],
+    **options: Any,
+) -> Iterator[tuple[Step, Run, Run]]:
+    """Fill a run by several steps in turn; yield each with the run before and after it.
+
+    ``around`` is entered for each step and gives its ``progress``; ``options`` are those of `fill`.
+    `InputError`, before any call, where a step cannot work with its model.
+    """
+    check_models(run, steps, llms)
+    for step in steps:
+        with around(step, run) as progress:
+            filled = fill(run, step, llm=llms[step.name], progress=progress, **options)
+        yield step, run, filled
+        run = filled
+
+
+def open_models(
+    steps: Sequence[Step],
+    live: ModelChoice,
+    known: Mapping[ModelChoice | None, LLM | None] = MappingProxyType({}),
+) -> dict[str, LLM | None]:
+    """Open the model of each step, by the step's name: each choice once, and none that is ``known``."""
+    opened: dict[ModelChoice | None, LLM | None] = {None: None, **known}
+    for choice in (step.model(live) for step in steps):
+        if choice is not None and choice not in opened:
+            address = {} if choice.base_url is None else {"base_url": choice.base_url}
+            opened[choice] = open_llm(choice.backend, choice.model, **address)
+    return {step.name: opened[step.model(live)] for step in steps}
 
 
 def options_of(step: Step) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Nothing here depends on a back end: a run is its manifest and its tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ def headline_table(sides: Sequence[Side]) -> pd.DataFrame:
             by_name = any(isinstance(one.value, Mapping) for one in numbers)  # counts of several things
             if numbers[0].place in ("card", "row") and not by_name:
                 rows[numbers[0].title] = [_shown(one) for one in numbers]
-    rows |= {title: [write(side) for side in sides] for title, write in _COSTS}
+    rows |= {title: [_cost(side, *entry) for side in sides] for title, entry in _COSTS.items()}
     return _table("Number", rows, sides)
 
 
@@ -158,24 +158,19 @@ def _table(first: str, rows: Mapping[str, Sequence[str]], sides: Sequence[Side])
     return pd.DataFrame([(title, *row) for title, row in rows.items()], columns=columns, dtype="str")
 
 
-def _cost(key: str, unit: str = "") -> Callable[[Side], str]:
-    """Return a reader of a number in the manifest."""
-
-    def write(side: Side) -> str:
-        value = (side.run.manifest.get("cost") or {}).get(key)
-        return DASH if value is None else f"{value:,}{unit}"
-
-    return write
+def _cost(side: Side, key: str, unit: str) -> str:
+    value = (side.run.manifest.get("cost") or {}).get(key)
+    return DASH if value is None else f"{value:,}{unit}"
 
 
-_COSTS: tuple[tuple[str, Callable[[Side], str]], ...] = (
-    ("Calls made", _cost("calls")),
-    ("Calls answered from the cache", _cost("cached")),
-    ("Time for the calls made", _cost("seconds", " s")),
-    ("Prompt tokens", _cost("prompt_tokens")),
-)
-
-
+# Title -> entry of the manifest's costs, and its unit.
+_COSTS: Mapping[str, tuple[str, str]] = {
+    "Calls made": ("calls", ""),
+    "Calls answered from the cache": ("cached", ""),
+    "Time for the calls made": ("seconds", " s"),
+    "Prompt tokens": ("prompt_tokens", ""),
+}
+# Settings, by their place in the manifest; of data set and prompt only these, of the other sections all.
 _TITLES: Mapping[str, str] = {
     "source": "Source",
     "dataset.name": "Data set",
@@ -190,31 +185,24 @@ _TITLES: Mapping[str, str] = {
     "retriever.name": "Retriever",
     "retriever.k": "Passages k",
 }
-_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "dataset": ("name", "digest", "n_questions", "format"),
-    "model": (),
-    "prompt": ("style", "instruction", "max_tokens"),
-    "retriever": (),
-    "options": (),
-}
-# Entries of `options` that repeat other sections, by their names there.
-_REPEATED: Mapping[str, str] = {
-    "retriever": "retriever.name",
-    "style": "prompt.style",
-    "max_tokens": "prompt.max_tokens",
-}
+_WHOLE = ("model", "retriever", "options")
+# Entries of `options` that repeat other sections, by their names there; any other may repeat the retriever's.
+_REPEATED = {"retriever": "retriever.name", "style": "prompt.style", "max_tokens": "prompt.max_tokens"}
 
 
 def _settings(side: Side) -> dict[str, str]:
     manifest = side.run.manifest
     found: dict[str, Any] = {"source": manifest.get("source")}
-    for section, keys in _SECTIONS.items():
+    for section in ("dataset", "model", "prompt", "retriever", "options"):
         values = manifest.get(section) or {}
-        found |= {f"{section}.{key}": values[key] for key in keys or values if key in values}
+        paths = {f"{section}.{key}": value for key, value in values.items()}
+        found |= {path: value for path, value in paths.items() if section in _WHOLE or path in _TITLES}
     for name, facts in manifest.get("steps", {}).items():
         options = facts.get("options") or {}
         found |= {f"{name}.{key}": value for key, value in options.items() if f"options.{key}" not in found}
-    found = {path: value for path, value in found.items() if not _is_repeated(path, found)}
+    for key in manifest.get("options") or {}:
+        if _REPEATED.get(key, f"retriever.{key}") in found:
+            del found[f"options.{key}"]
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):
         found |= {f"model.{key}": value for key, value in options.items()}
@@ -223,11 +211,6 @@ def _settings(side: Side) -> dict[str, str]:
         numbers = side.diagnosis.numbers(diagnostic.name)
         said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
     return said
-
-
-def _is_repeated(path: str, found: Mapping[str, Any]) -> bool:
-    section, _, key = path.partition(".")
-    return section == "options" and _REPEATED.get(key, f"retriever.{key}") in found
 
 
 def _setting_title(path: str) -> str:

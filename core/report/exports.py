@@ -26,15 +26,17 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
         found, _ = select(diagnosis, worklist(diagnosis), Filter(), reviews or {})
         return worklist_csv(diagnosis, found)
 
-    own = [export for diagnostic in DIAGNOSTICS for export in diagnostic.exports]
-    about = "One row per question, most worth reading first: findings, all columns, status and note."
-    own.insert(0, Export("worklist-csv", "Worklist", ".csv", listed, about))
-    about = "One row per pair of signals: n, Spearman and Pearson with interval and adjusted p."
-    own.append(Export("signals-csv", "Signal agreement", ".csv", signals_csv, about))
-    about = "The verdict, all headline numbers, and how the run was made."
-    own.append(Export("json", "Headline numbers", ".json", summary_json, about))
-    own += [_records_export(f, f.write) for f in FORMATS.values() if f.write is not None]
-    return {export.name: export for export in own}
+    every = "One row per question, most worth reading first: findings, all columns, status and note."
+    pairs = "One row per pair of signals: n, Spearman and Pearson with interval and adjusted p."
+    facts = "The verdict, all headline numbers, and how the run was made."
+    found = [
+        Export("worklist-csv", "Worklist", ".csv", listed, every),
+        *(export for diagnostic in DIAGNOSTICS for export in diagnostic.exports),
+        Export("signals-csv", "Signal agreement", ".csv", signals_csv, pairs),
+        Export("json", "Headline numbers", ".json", summary_json, facts),
+        *(_records_export(one, one.write) for one in FORMATS.values() if one.write is not None),
+    ]
+    return {export.name: export for export in found}
 
 
 def summary_json(diagnosis: Diagnosis) -> bytes:

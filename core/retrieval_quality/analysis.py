@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
+from core.arrays import Bools, Floats, Ints
 from core.errors import InputError
 from core.retrieval_quality.definitions import REASONS
 from core.retrieval_quality.metrics import (
-    Bools,
-    Floats,
-    Ints,
     first_within,
     found_within,
     gain_within,
@@ -37,25 +35,19 @@ _AT_K = ("hit_at_k", "recall_at_k", "ndcg_at_k")
 class RetrievalQuality:
     """Retrieval metrics of a run.
 
-    Attributes
-    ----------
-    queries : DataFrame
-        One row per question, in the run's order. ``query_id, question``; ``k`` passages retrieved; ``n_gold``
-        in the collection; ``n_found`` of them retrieved; ``first_gold_rank`` place of the first;
-        ``reciprocal_rank``; ``hit_at_1, recall_at_1, ndcg_at_1`` and so on for every depth. Beside the
-        influence view: ``gold_influence_rank``, the best influence rank of a retrieved gold passage (1 =
-        most influential, ties share their average), and ``gold_most_influential``, whether no other passage
-        is as influential as the best gold one; ``gold_most_influential_by_chance``, the probability of that
-        when the influences are dealt to the passages at random. Values are NaN where undefined: ``reason``
-        says why for hit and reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason``
-        for the influence view; the codes are those of `core.retrieval_quality.definitions.REASONS` and of
-        the influence analysis.
-    summary : DataFrame
-        One row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for
-        mrr and gold_most_influential), ``mean, low, high`` (95 % interval), ``chance``, the
-        mean by chance, ``n`` questions, ``n_left_out`` and ``left_out``, which says why.
-    ks : tuple of int
-        The depths.
+    ``queries``, one row per question, in the run's order: ``query_id, question``; ``k`` passages retrieved;
+    ``n_gold`` in the collection; ``n_found`` of them retrieved; ``first_gold_rank`` place of the first;
+    ``reciprocal_rank``; ``hit_at_1, recall_at_1, ndcg_at_1`` and so on for every depth of ``ks``. Beside the
+    influence view: ``gold_influence_rank``, the best influence rank of a retrieved gold passage (1 = most
+    influential, ties share their average), and ``gold_most_influential``, whether no other passage is as
+    influential as the best gold one, with ``gold_most_influential_by_chance``, the probability when the
+    influences are dealt to the passages at random. Values are NaN where undefined: ``reason`` says why for
+    hit and reciprocal rank, ``recall_reason`` for recall and nDCG, ``influence_reason`` for the influence
+    view; the codes are those of `core.retrieval_quality.definitions.REASONS` and of the influence analysis.
+
+    ``summary``, one row per metric and depth: ``metric`` (a name in ``METRICS``), ``k`` (missing for mrr and
+    gold_most_influential), ``mean, low, high`` (95 % interval), ``chance``, the mean by chance, ``n``
+    questions, ``n_left_out`` and ``left_out``, which says why.
     """
 
     queries: pd.DataFrame
@@ -70,6 +62,8 @@ class RetrievalQuality:
 def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> RetrievalQuality:
     """Compute hit, recall, MRR and nDCG of a run where gold passages are known.
 
+    Cost: no LLM calls; 100,000 questions take about a second beside the analysis.
+
     Parameters
     ----------
     run : Run
@@ -78,26 +72,17 @@ def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> R
     influence : InfluenceAnalysis
         The influence analysis of the same run.
     ks : sequence of int
-        Depths, each at least 1. A depth beyond the passages of every question has no values: what stands
-        there was never asked for.
+        Depths, each at least 1, else `InputError`. One beyond the passages of every question has no values:
+        what stands there was never asked for.
 
     Returns
     -------
     RetrievalQuality
-        Frozen; questions without known gold are undefined, never 0. Where the passages are marked but
-        ``n_gold`` is missing, a question without a retrieved gold passage counts as a miss, and recall and
-        nDCG are undefined: the passages retrieved are only a lower bound of those that exist.
-
-    Raises
-    ------
-    InputError
-        No depth, or one that is not a whole number from 1.
-
-    Notes
-    -----
-    Intervals: Wilson's for shares of questions (hit, gold_most_influential), Student's t for the other
-    means; where all values are equal, Wilson's too, which is on the safe side for any values in [0, 1].
-    Cost: no LLM calls; 100,000 questions take about a second beside the analysis.
+        Questions without known gold are undefined, never 0. Where the passages are marked but ``n_gold`` is
+        missing, a question without a retrieved gold passage counts as a miss, and recall and nDCG are
+        undefined: the passages retrieved are only a lower bound of those that exist. Intervals: Wilson's for
+        shares of questions (hit, gold_most_influential), Student's t for the other means; where all values
+        are equal, Wilson's too, which is on the safe side for any values in [0, 1].
     """
     depths = _checked(ks)
     rows = _Rows(run)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from core.arrays import Bools, Floats, Ints
 
 
 def hit_at_k(relevant: ArrayLike, k: int) -> float:
     """Tell whether at least one of the first k passages is relevant.
+
+    ValueError where k is below 1, or ``relevant`` is not one row. Also called success at k.
 
     Parameters
     ----------
@@ -30,17 +30,7 @@ def hit_at_k(relevant: ArrayLike, k: int) -> float:
     Returns
     -------
     float
-        1 or 0; higher is better. Say nothing of a question without any relevant passage: it counts as a miss
-        here, so leave it out.
-
-    Raises
-    ------
-    ValueError
-        k is below 1, or ``relevant`` is not one row.
-
-    Notes
-    -----
-    Also called success at k. No LLM calls.
+        1 or 0; higher is better. A question without any relevant passage counts as a miss: leave it out.
 
     Examples
     --------
@@ -54,12 +44,13 @@ def hit_at_k(relevant: ArrayLike, k: int) -> float:
 def recall_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | None:
     """Return the share of all relevant passages that stand among the first k.
 
+    Raises ValueError as `hit_at_k` does, and where more passages are relevant than ``n_relevant``. Manning,
+    Raghavan, Schütze 2008, chapter 8.
+
     Parameters
     ----------
-    relevant : array of bool, shape (n,)
-        Relevance of the retrieved passages, in retrieval order.
-    k : int
-        Depth, at least 1.
+    relevant, k
+        As for `hit_at_k`.
     n_relevant : int or None
         How many relevant passages the whole collection holds, retrieved or not.
 
@@ -68,15 +59,6 @@ def recall_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | 
     float or None
         In [0, 1], higher is better; None where ``n_relevant`` is 0 or None. Below 1 even for a perfect order
         where k is smaller than ``n_relevant``.
-
-    Raises
-    ------
-    ValueError
-        k is below 1, or more passages are relevant than ``n_relevant``.
-
-    Notes
-    -----
-    Manning, Raghavan, Schütze 2008, chapter 8. No LLM calls.
 
     Examples
     --------
@@ -92,20 +74,8 @@ def recall_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | 
 def reciprocal_rank(relevant: ArrayLike) -> float:
     """Return 1 / place of the first relevant passage.
 
-    Parameters
-    ----------
-    relevant : array of bool, shape (n,)
-        Relevance of the retrieved passages, in retrieval order.
-
-    Returns
-    -------
-    float
-        In (0, 1], higher is better; 0 when no relevant passage was retrieved, so its mean over questions
-        depends on how many passages were retrieved.
-
-    Notes
-    -----
-    The mean over questions is MRR: Voorhees 1999 (TREC-8 question answering). No LLM calls.
+    ``relevant`` as for `hit_at_k`. In (0, 1], higher is better; 0 when no relevant passage was retrieved, so
+    its mean over questions, MRR (Voorhees 1999, TREC-8 question answering), depends on how many were.
 
     Examples
     --------
@@ -120,30 +90,8 @@ def ndcg_at_k(relevant: ArrayLike, k: int, n_relevant: int | None) -> float | No
     """Return the discounted gain of the first k passages as a share of the best one possible.
 
     Gains are 1 or 0, the discount is ``1 / log2(place + 1)``, and the ideal order has all of the
-    ``min(n_relevant, k)`` passages in front.
-
-    Parameters
-    ----------
-    relevant : array of bool, shape (n,)
-        Relevance of the retrieved passages, in retrieval order.
-    k : int
-        Depth, at least 1.
-    n_relevant : int or None
-        How many relevant passages the whole collection holds, retrieved or not.
-
-    Returns
-    -------
-    float or None
-        In [0, 1], higher is better; None where ``n_relevant`` is 0 or None.
-
-    Raises
-    ------
-    ValueError
-        k is below 1, or more passages are relevant than ``n_relevant``.
-
-    Notes
-    -----
-    Järvelin, Kekäläinen 2002 (TOIS 20:4), with the discount of Burges et al. 2005. No LLM calls.
+    ``min(n_relevant, k)`` passages in front. Takes, raises and leaves undefined what `recall_at_k` does. In
+    [0, 1], higher is better. Järvelin, Kekäläinen 2002 (TOIS 20:4), with the discount of Burges et al. 2005.
 
     Examples
     --------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +15,11 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from core.errors import InputError
-from core.sources.columnar import is_columnar, rows_of
-from core.sources.encoding import read_source, to_utf8
+from core.sources.columnar import is_columnar, read_input, rows_of
+from core.sources.encoding import to_utf8
 from core.sources.fields import Rejected
 from core.sources.report import IssueLog, rejected_frame, shorten
-from core.sources.table import read_table
+from core.sources.table import RawTable, table_of
 from core.text.strict import JsonReader, NotJson
 
 MAX_ENTRIES = 500_000
@@ -25,6 +27,7 @@ MAX_ENTRIES = 500_000
 MAX_VALUES = 10_000_000
 # The endings of files that can be read, for menus that list files; the content decides what a file is.
 SUFFIXES = ("csv", "tsv", "txt", "gz", "json", "jsonl", "ndjson", "parquet", "arrow")
+_FEW = 1_000  # rows of a table that are made at once
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _WANTED = "a JSON object or list, or one JSON object a line"
 _WRAPPERS = (
@@ -51,7 +54,8 @@ class Content:
     ``value`` is the parsed JSON value where ``kind`` is json, else None. ``entries`` are the candidates for
     records with their 1-based number: the entries of a JSON list, the lines of JSON Lines, the rows of a CSV
     (cells as text, empty ones left out); none for a JSON object before it is `opened`. ``columns`` are those
-    of a CSV, ``bad`` the lines and rows that could not be parsed.
+    of a CSV, ``table`` its cells, ``bad`` the lines and rows that could not be parsed. ``digest`` is the
+    SHA-256 of the file; ``given`` are columns that a user named, by field.
     """
 
     name: str
@@ -61,6 +65,9 @@ class Content:
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     bad: tuple[BadEntry, ...] = ()
+    digest: str = ""
+    table: RawTable | None = field(default=None, repr=False)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def opened(self, questions: Collection[str] = ()) -> Content:
         """Return content whose entries are its records, also where a JSON object holds them.
@@ -93,6 +100,16 @@ class Content:
             first = next((entry for _, entry in self.entries if isinstance(entry, dict)), {})
         return list(first)[:most]
 
+    def as_table(self) -> RawTable:
+        """Return the cells of a table, also of records: lists and objects as JSON, "" where nothing is."""
+        if self.table is not None:
+            return self.table
+        rows = [entry if isinstance(entry, Mapping) else {} for _, entry in self.entries]
+        cells = [{str(name): _cell(value) for name, value in row.items()} for row in rows]
+        frame = pd.DataFrame(cells, columns=list(self.columns) or None, dtype="str").fillna("")
+        frame.index = pd.Index([number for number, _ in self.entries], dtype="int64")
+        return RawTable(frame, rejected_frame((n, reason, text) for n, reason, text in self.bad), (), ",")
+
     def log_bad(self, log: IssueLog, column: str | None = None) -> None:
         """Note what could not be parsed; the others are read, each with its own issues."""
         shown = self.bad[: log.room]
@@ -100,41 +117,51 @@ class Content:
             log.add(entry.number, column, entry.text, entry.expected)
         log.count_more(len(self.bad) - len(shown))
 
-    def rejected(self, entries: Iterable[Rejected]) -> pd.DataFrame:
+    def rejected(self, entries: Iterable[Rejected] | pd.DataFrame) -> pd.DataFrame:
         """Return ``row, reason, text`` of what could not be parsed, and of these that could not be read."""
+        if isinstance(entries, pd.DataFrame):
+            return entries
         rows = [(bad.number, f"expected {bad.expected}", bad.text) for bad in self.bad]
         return rejected_frame([*rows, *((n, reason, entry_text(entry)) for n, reason, entry in entries)])
 
 
-def read_content(data: bytes, name: str, *, strict: bool = False) -> Content:
+def read_content(source: bytes | str | os.PathLike[str], name: str, *, strict: bool = False) -> Content:
     """Parse a file as JSON, JSON Lines, CSV, Parquet or Arrow, detected from its content; also gzipped.
 
     ``strict`` sets aside entries that hold NaN or half of a surrogate pair; otherwise both are repaired and
     counted. InputError where the file as a whole cannot be read.
     """
-    data = read_source(data, name)
+    data = read_input(source, name)
+    return replace(_parsed(data, name, strict), digest=hashlib.sha256(data).hexdigest())
+
+
+def _parsed(data: bytes, name: str, strict: bool) -> Content:
     if is_columnar(data):
         return _columnar(data, name, JsonReader(repair=not strict))
-    if not looks_like_json(data, name):
-        return _table(data, name)
     text = to_utf8(data, name)
+    if not looks_like_json(text.utf8, name):
+        return content_of(table_of(text, name), name)
     _check_values(sum(text.utf8.count(mark) for mark in (b",", b"[", b"{")), name)
     reader = JsonReader(repair=not strict)
     content = _json(text.utf8.decode(), name, reader)
     return replace(content, notes=(*([text.note] if text.note else []), *reader.notes()))
 
 
-def looks_like_json(data: bytes, name: str) -> bool:
-    """Return whether a file (not gzipped) is meant as JSON or JSON Lines, by its name and its start."""
-    if is_columnar(data):
-        return False
-    start = to_utf8(data, name).utf8[:100_000].lstrip()
+def looks_like_json(utf8: bytes, name: str) -> bool:
+    """Return whether a text is meant as JSON or JSON Lines, by the name of the file and its start."""
+    start = utf8[:100_000].lstrip()
     if start[:1] in (b"{", b"["):
         return True
     if PurePath(name.lower().removesuffix(".gz")).suffix in _LINES_SUFFIXES:
         return True
     lines = [line.lstrip() for line in start.split(b"\n")[:20] if line.strip()]
     return 2 * sum(line.startswith(b"{") for line in lines) > len(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def entry_text(entry: Any, most: int = 2_000) -> str:
@@ -146,16 +173,39 @@ def entry_text(entry: Any, most: int = 2_000) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _table(data: bytes, name: str) -> Content:
-    table = read_table(data, name, max_rows=MAX_ENTRIES)
-    entries = [
-        (int(row), {column: cell for column, cell in cells.items() if cell.strip()})
-        for row, cells in zip(table.frame.index, table.frame.to_dict("records"), strict=True)
-    ]
+class _Rows(Sequence[tuple[int, Any]]):
+    """The rows of a table as entries, which are made when they are asked for: a million need them never."""
+
+    def __init__(self, frame: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+        self._frame, self._columns, self._name = frame, list(columns), name
+        self._made: list[tuple[int, Any]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._made is None and isinstance(place, slice) and len(self) > _FEW:
+            return self._entries(self._frame.iloc[place])
+        if self._made is None:
+            _check_number(len(self), self._name)
+            self._made = self._entries(self._frame)
+        return self._made[place]
+
+    def _entries(self, frame: pd.DataFrame) -> list[tuple[int, Any]]:
+        rows = zip(*(frame[name] for name in self._columns), strict=True)
+        return [
+            (int(row), {c: cell for c, cell in zip(self._columns, cells, strict=True) if cell.strip()})
+            for row, cells in zip(frame.index, rows, strict=True)
+        ]
+
+
+def content_of(table: RawTable, name: str, without: str = "") -> Content:
+    """Return the content of a delimited file, ``without`` one of its columns."""
+    columns = tuple(str(column) for column in table.frame if column != without)
     rejected = table.rejected[["row", "reason", "text"]].itertuples(index=False)
     bad = tuple(BadEntry(int(row), str(reason), str(text)) for row, reason, text in rejected)
-    columns = tuple(map(str, table.frame.columns))
-    return Content(name, "csv", None, tuple(entries), columns, table.notes, bad)
+    entries = _Rows(table.frame, columns, name)
+    return Content(name, "csv", None, entries, columns, table.notes, bad, table=table)
 
 
 def _columnar(data: bytes, name: str, reader: JsonReader) -> Content:

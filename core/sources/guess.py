@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from core.sources.columnar import is_columnar
-from core.sources.content import Content, looks_like_json, read_content
-from core.sources.encoding import read_source, to_utf8
+from core.sources.content import Content, read_content
 from core.sources.mapping import MAPPABLE, suggest_mapping
 
 _ROWS = 200
-_START = 1_000_000  # bytes
 _LONG = 40  # characters from which a text is rather a passage than an answer
 
 
@@ -22,11 +19,6 @@ def values_in(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[
 
     `InputError` where it cannot be read.
     """
-    data = read_source(data, name)
-    if not is_columnar(data) and not looks_like_json(data, name):
-        # The first lines of a table are enough, however long it is.
-        start = to_utf8(data, name).utf8
-        data = start if len(start) <= _START else start[:_START].rpartition(b"\n")[0]
     return first_values(read_content(data, name), most)
 
 

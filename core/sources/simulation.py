@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -10,11 +11,11 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
-from core.sources.simulation_tables import CONTEXT_QUESTIONS, Tables
-from core.sources.simulation_truth import ANSWER_WORDS, AUROC_OF_LEVEL, SAMPLES, TOGETHER, Truth, draw_truth
+from core.sources.simulation_tables import Tables
+from core.sources.simulation_truth import AUROC_OF_LEVEL, SAMPLES, TOGETHER, Truth, draw_truth
 
-__all__ = ["ANSWER_WORDS", "CASES", "SimulationOptions", "simulate"]
 CASES = ("aligned", "divergent", "ties", "empty", "inert", "redundant", "parametric", "position")
+SHOWN = 1_000  # questions that a page simulates; more are for the command line
 _BLOCK = 2_000  # questions made at a time, which bounds the memory
 
 _RANGES: dict[str, tuple[float, float]] = {
@@ -147,7 +148,7 @@ def simulate(options: SimulationOptions | None = None) -> Run:
         for name, frame in block.all(options.repeats).items():
             parts.setdefault(name, []).append(frame)
         if not start:
-            parts["context_samples"] = [block.context_samples(CONTEXT_QUESTIONS)]
+            parts["context_samples"] = [block.context_samples()]
         planted.append(_counted(truth))
     frames = {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
     del parts
@@ -160,7 +161,7 @@ def simulate(options: SimulationOptions | None = None) -> Run:
             "options": {n: v.item() if isinstance(v, np.generic) else v for n, v in asdict(options).items()},
             "notes": ["Simulated data: no model answered, and no document was searched."],
             "steps": _steps(options),
-            "planted": _planted(pd.concat(planted, ignore_index=True)),
+            "planted": _planted(planted),
         },
         **frames,
     )
@@ -168,6 +169,7 @@ def simulate(options: SimulationOptions | None = None) -> Run:
 
 def _steps(options: SimulationOptions) -> dict[str, Any]:
     """Return what the steps that fill such tables would say of themselves."""
+    done = {"model": None, "n_done": int(options.queries), "n_left": 0, "n_calls": 0, "complete": True}
     facts: dict[str, dict[str, Any]] = {
         "influence": {"options": {"repeats": int(options.repeats), "closed_book": True}},
         "likelihood": {},
@@ -177,25 +179,21 @@ def _steps(options: SimulationOptions) -> dict[str, Any]:
         "validation": {},
         "confidence": {"options": {"calibration": None}},
     }
-    done: dict[str, Any] = {
-        "options": {},
-        "model": None,
-        "n_done": int(options.queries),
-        "n_left": 0,
-        "n_calls": 0,
-    }
-    return {name: {**done, "complete": True, "notes": [], **own} for name, own in facts.items()}
+    return {name: {"options": {}, **done, "notes": [], **own} for name, own in facts.items()}
 
 
-def _counted(truth: Truth) -> pd.DataFrame:
-    """Return one row per question with what the diagnostics should count there; NaN where nothing."""
+def _counted(truth: Truth) -> dict[str, Any]:
+    """Return by diagnostic and key of a `core.socket.Number` counts or means of each question.
+
+    An average leaves NaN out; a single number holds for all.
+    """
     every, gold = np.arange(len(truth.case)), truth.gold
     found, answered = gold >= 0, ~truth.empty
+    wrong = answered & ~truth.correct
     moves = truth.replaced > 0
-    strongest = truth.replaced[every, gold]
     others = truth.replaced.copy()
     others[every, gold] = -1.0
-    has_order = answered & moves.any(axis=1)
+    leads = truth.replaced[every, gold] > others.max(axis=1)
     supports = truth.supports & truth.scored
     supported = supports.any(axis=2) | (truth.kinds == TOGETHER)
     known = supported | truth.scored.all(axis=2)
@@ -208,77 +206,53 @@ def _counted(truth: Truth) -> pd.DataFrame:
         "undefined": ~evidence & unclear,
     }
     sizes = np.stack([(truth.meanings == number).sum(axis=1) for number in (1, 2, 3)], axis=1)
-
-    def among(which: Any, value: Any) -> Any:
-        return np.where(which, np.asarray(value, dtype=np.float64), np.nan)
-
-    wrong = answered & ~truth.correct
-    return pd.DataFrame(
-        {
-            "correct": among(answered, truth.correct),
-            "empty": truth.empty,
-            "level": among(answered, truth.level),
-            "gold_rank": among(found, gold + 1),
-            "gold_most_influential": among(found & has_order, strongest > others.max(axis=1)),
-            "gold_by_answer": among(
-                found & answered, np.nan_to_num(truth.drop, nan=-9.0).argmax(axis=1) == gold
-            ),
-            "misleading": among(wrong, truth.misleading),
-            "ignored": among(wrong, truth.ignored),
-            "claims_supported": among(answered, (supported & known).sum(axis=1)),
-            "claims_unscored": among(answered, (~known).sum(axis=1)),
-            "cells_unscored": among(answered, (~truth.scored).sum(axis=(1, 2))),
-            **{name: among(answered, cells.sum(axis=1)) for name, cells in quadrants.items()},
-            "meaning_share": sizes.max(axis=1) / SAMPLES,
-            "disagrees": among(answered, sizes[:, 0] < sizes.max(axis=1)),
-            "stopped": among(answered, truth.stopped),
-            "doubted": among(answered, truth.doubted),
-        }
-    )
-
-
-def _planted(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return what was planted by diagnostic and key of a `core.socket.Number`: counts, shares, means."""
-    rank, n, of_wrong = rows["gold_rank"], rows.sum(), rows[rows["correct"] == 0].sum()
-    found: dict[str, dict[str, Any]] = {
-        "answers": {"n_correct": int(n["correct"]), "n_empty_answers": int(n["empty"])},
+    by_answer = np.nan_to_num(truth.drop, nan=-9.0).argmax(axis=1) == gold
+    return {
+        "answers": {"n_correct": truth.correct, "n_empty_answers": truth.empty},
         "retrieval_quality": {
-            **{f"hit_at_{depth}": float((rank <= depth).mean()) for depth in (1, 3)},
-            "mrr": float((1 / rank).fillna(0.0).mean()),
-            "gold_most_influential": float(rows["gold_most_influential"].mean()),
+            **{f"hit_at_{depth}": (found & (gold < depth)).astype(float) for depth in (1, 3)},
+            "mrr": np.where(found, 1 / np.maximum(gold + 1, 1), 0.0),
+            "gold_most_influential": np.where(found & answered & moves.any(axis=1), leads, np.nan),
         },
         "likelihood": {
-            "gold_by_answer": float(rows["gold_by_answer"].mean()),
+            "gold_by_answer": np.where(found & answered, by_answer, np.nan),
             "gold_by_reference": 1.0,
-            "n_misleading": int(n["misleading"]),
-            "n_ignored": int(n["ignored"]),
+            "n_misleading": truth.misleading,
+            "n_ignored": truth.ignored,
         },
         "claims": {
-            "n_claims_supported": int(n["claims_supported"]),
-            "n_claims_unscored": int(n["claims_unscored"]),
-            "n_cells_unscored": int(n["cells_unscored"]),
-            "quadrants": {
-                name: int(n[name])
-                for name in ("used evidence", "distractor", "redundant or wasted", "idle", "undefined")
-            },
+            "n_claims_supported": (supported & known).sum(axis=1)[answered],
+            "n_claims_unscored": (~known).sum(axis=1)[answered],
+            "n_cells_unscored": (~truth.scored).sum(axis=(1, 2))[answered],
+            "quadrants": {name: cells.sum(axis=1)[answered] for name, cells in quadrants.items()},
         },
         "uncertainty": {
-            "mean_meaning_share": float(rows["meaning_share"].mean()),
-            "n_baseline_disagrees": int(n["disagrees"]),
+            "mean_meaning_share": sizes.max(axis=1) / SAMPLES,
+            "n_baseline_disagrees": answered & (sizes[:, 0] < sizes.max(axis=1)),
         },
         "validation": {
-            "incorrect_stopped": int(of_wrong["stopped"]),
-            "correct_stopped": int(n["stopped"] - of_wrong["stopped"]),
-            "flagged_by_EvidenceOverlap": int(of_wrong["doubted"]),
+            "incorrect_stopped": wrong & truth.stopped,
+            "correct_stopped": truth.correct & truth.stopped,
+            "flagged_by_EvidenceOverlap": wrong & truth.doubted,
         },
         "confidence": {
-            "mean_confidence": float(rows["level"].mean()),
+            "mean_confidence": np.where(answered, truth.level, np.nan),
             "confidence_gap": 0.0,
             "confidence_auroc": AUROC_OF_LEVEL,
         },
     }
-    # A mean over no question is not planted.
-    return {name: {key: one for key, one in own.items() if one == one} for name, own in found.items()}
+
+
+def _planted(blocks: Sequence[Any]) -> Any:
+    """Return what `_counted` gave of all blocks as one: sums of counts and means."""
+    first = blocks[0]
+    if isinstance(first, dict):
+        found = {key: _planted([block[key] for block in blocks]) for key in first}
+        return {key: value for key, value in found.items() if value == value}
+    if isinstance(first, float):
+        return first
+    values = pd.Series(np.concatenate(blocks))
+    return float(values.mean()) if values.dtype.kind == "f" else int(values.sum())
 
 
 def _cases(options: SimulationOptions, rng: np.random.Generator) -> list[str]:
@@ -292,3 +266,40 @@ def _cases(options: SimulationOptions, rng: np.random.Generator) -> list[str]:
     n_divergent = round(options.share_divergent * ordinary)
     cases += ["divergent"] * n_divergent + ["aligned"] * (ordinary - n_divergent)
     return [cases[i] for i in rng.permutation(len(cases))]
+
+
+def write_options(options: SimulationOptions) -> str:
+    """Write the options that differ from their defaults, e.g. ``queries:80,seed:7``."""
+    parts = [
+        f"{f.name}:{getattr(options, f.name)}"
+        for f in fields(options)
+        if getattr(options, f.name) != f.default
+    ]
+    return ",".join(parts) or "default"
+
+
+def read_options(text: str) -> SimulationOptions:
+    """Read what `write_options` wrote; InputError on anything else, and on more than `SHOWN` questions."""
+    parts = [] if text == "default" else text.split(",")
+    options = options_from_pairs((name, value) for name, _, value in (part.partition(":") for part in parts))
+    if options.queries > SHOWN:
+        raise InputError(
+            f"At most {SHOWN:,} questions in a link, got {options.queries:,}; the command line takes more."
+        )
+    return options
+
+
+def options_from_pairs(pairs: Iterable[tuple[str, str]]) -> SimulationOptions:
+    """Build options from names and values, the others by default; InputError for a wrong one."""
+    known = {f.name: f for f in fields(SimulationOptions)}
+    values: dict[str, int | float] = {}
+    for name, value in pairs:
+        if name not in known:
+            raise InputError(f"There is no simulation option {name[:30]!r}; options are {', '.join(known)}.")
+        kind = int if isinstance(known[name].default, int) else float
+        try:
+            values[name] = kind(value)
+        except ValueError as error:
+            what = "a whole number" if kind is int else "a number"
+            raise InputError(f"The simulation option {name} must be {what}, got {value[:30]!r}.") from error
+    return SimulationOptions(**values)  # type: ignore[arg-type]  # each value has its field's type

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.arrays import Bools, Ints, constant_within, ranks_within, spearman_within
-from core.sources.simulation_truth import ANSWER_WORDS, CLAIMS, SAMPLES, TOGETHER, Truth
-from core.sources.simulation_words import WORDS
+from core.sources.simulation_truth import ANSWER_WORDS, CLAIMS, SAMPLES, TOGETHER, WORDS, Truth
 
-CONTEXT_QUESTIONS = 60  # of a run, in the context test
+_CONTEXT_QUESTIONS = 60  # of a run, in the context test
 _CONTEXT_SAMPLES = 5
 _SENTENCE = ANSWER_WORDS // CLAIMS
 _REFERENCE = 2  # from this word on, three of the answer or of another meaning are the reference answer
 _FILLER = 6
 _STRIDE = 7  # does not divide the number of the words that are left
 # Where things are in a question's own order of all words.
-_MEANING, _CLOSED_BOOK, _UNSAID, _FRESH = (
-    ANSWER_WORDS,
-    3 * ANSWER_WORDS,
-    4 * ANSWER_WORDS,
-    4 * ANSWER_WORDS + 3,
-)
+_MEANING, _CLOSED_BOOK = ANSWER_WORDS, 3 * ANSWER_WORDS
+_UNSAID, _FRESH = 4 * ANSWER_WORDS, 4 * ANSWER_WORDS + 3
 # Each word as it is, at the head and at the end of a sentence.
 _TOKENS = np.array(
     [*WORDS, *(word.capitalize() for word in WORDS), *(word + "." for word in WORDS)], dtype=object
@@ -51,6 +45,7 @@ class Tables:
         self.n, self.k = truth.replaced.shape
         self.numbers = [f"{first + i:0{width}d}" for i in range(self.n)]
         self.ids = np.array([f"s{number}" for number in self.numbers], dtype=object)
+        self.status = np.where(truth.empty, "empty", "answered")
         self.passage_ids = [f"p{i + 1}" for i in range(self.k)]
         words = truth.words
         self.topics = [f"{a} and {b}" for a, b in _TOKENS[words[:, :2]].tolist()]
@@ -86,28 +81,22 @@ class Tables:
         ranks = ranks_within(influence, group, descending=True)
         rho, _ = spearman_within(np.tile(np.arange(1.0, self.k + 1), self.n), ranks, group, self.n)
         rho[constant_within(influence, group, self.n)] = np.nan
-        return pd.DataFrame(
-            {
-                "query_id": _column(self.ids),
-                "question": _column(
-                    [
-                        f"Simulated question {number}: what do the passages say of {topic}?"
-                        for number, topic in zip(self.numbers, self.topics, strict=True)
-                    ]
-                ),
-                "answer": _column(self.answers),
-                "answer_status": _column(np.where(truth.empty, "empty", "answered")),
-                "status_reason": _column(
-                    ["Planted: an empty answer." if none else None for none in truth.empty]
-                ),
-                "closed_book_answer": _column(closed_book),
-                "reference_answers": [[" ".join(three)] for three in _TOKENS[self.reference].tolist()],
-                "n_gold": np.ones(self.n, dtype=np.int64),
-                "kind": _column(self.rng.choice(["one fact", "several facts"], self.n)),
-                "planted_case": _column(truth.case),
-                "planted_rho": rho,
-                "planted_correct": pd.Series(truth.correct, dtype="boolean").mask(truth.empty),
-            }
+        return _frame(
+            query_id=self.ids,
+            question=[
+                f"Simulated question {number}: what do the passages say of {topic}?"
+                for number, topic in zip(self.numbers, self.topics, strict=True)
+            ],
+            answer=self.answers,
+            answer_status=self.status,
+            status_reason=["Planted: an empty answer." if none else None for none in truth.empty],
+            closed_book_answer=closed_book,
+            reference_answers=[[" ".join(three)] for three in _TOKENS[self.reference].tolist()],
+            n_gold=np.ones(self.n, dtype=np.int64),
+            kind=self.rng.choice(["one fact", "several facts"], self.n),
+            planted_case=truth.case,
+            planted_rho=rho,
+            planted_correct=pd.Series(truth.correct, dtype="boolean").mask(truth.empty),
         )
 
     def _passages(self) -> pd.DataFrame:
@@ -115,22 +104,20 @@ class Tables:
         order = self.rng.permuted(np.tile(np.arange(ANSWER_WORDS), (n * k, 1)), axis=1)
         lost = (order < np.nan_to_num(truth.replaced).reshape(-1, 1)).reshape(n, k, ANSWER_WORDS)
         scores = -np.sort(-self.rng.exponential(5.0, (n, k)), axis=1).round(4)
-        return pd.DataFrame(
-            {
-                "query_id": _column(np.repeat(self.ids, k)),
-                "passage_id": _column(self.passage_ids * n),
-                "title": _column([f"Simulated document {i + 1}" for i in range(k)] * n),
-                "text": _column(self._texts(lost)),
-                "retrieval_rank": np.tile(np.arange(1.0, k + 1), n),
-                "retrieval_score": scores.ravel(),
-                "slot": np.tile(np.arange(1, k + 1), n),
-                "ablated_answer": _column(self._changed(lost)),
-                "ablated_status": _column(np.repeat(np.where(truth.empty, "empty", "answered"), k)),
-                "logprob_drop": truth.drop.ravel(),
-                "reference_logprob_drop": truth.reference_drop.ravel(),
-                "is_gold": (np.arange(k) == truth.gold[:, None]).ravel(),
-                "planted_influence": truth.replaced.ravel() / ANSWER_WORDS,
-            }
+        return _frame(
+            query_id=np.repeat(self.ids, k),
+            passage_id=self.passage_ids * n,
+            title=[f"Simulated document {i + 1}" for i in range(k)] * n,
+            text=self._texts(lost),
+            retrieval_rank=np.tile(np.arange(1.0, k + 1), n),
+            retrieval_score=scores.ravel(),
+            slot=np.tile(np.arange(1, k + 1), n),
+            ablated_answer=self._changed(lost),
+            ablated_status=np.repeat(self.status, k),
+            logprob_drop=truth.drop.ravel(),
+            reference_logprob_drop=truth.reference_drop.ravel(),
+            is_gold=(np.arange(k) == truth.gold[:, None]).ravel(),
+            planted_influence=truth.replaced.ravel() / ANSWER_WORDS,
         )
 
     def _texts(self, lost: Bools) -> list[str]:
@@ -185,23 +172,19 @@ class Tables:
 
     def _repeats(self, repeats: int) -> pd.DataFrame:
         nothing = np.zeros((self.n, repeats, ANSWER_WORDS), dtype=bool)
-        return pd.DataFrame(
-            {
-                "query_id": _column(np.repeat(self.ids, repeats)),
-                "repeat": np.tile(np.arange(1, repeats + 1), self.n),
-                "answer": _column(self._changed(nothing)),
-                "answer_status": _column(np.repeat(np.where(self.truth.empty, "empty", "answered"), repeats)),
-            }
+        return _frame(
+            query_id=np.repeat(self.ids, repeats),
+            repeat=np.tile(np.arange(1, repeats + 1), self.n),
+            answer=self._changed(nothing),
+            answer_status=np.repeat(self.status, repeats),
         )
 
     def _samples(self) -> pd.DataFrame:
-        return pd.DataFrame(
-            {
-                "query_id": _column(np.repeat(self.ids, SAMPLES)),
-                "sample_id": _column([f"s{i + 1}" for i in range(SAMPLES)] * self.n),
-                **self._sampled(np.arange(self.n), self.truth.meanings),
-                "planted_meaning": self.truth.meanings.ravel(),
-            }
+        return _frame(
+            query_id=np.repeat(self.ids, SAMPLES),
+            sample_id=[f"s{i + 1}" for i in range(SAMPLES)] * self.n,
+            **self._sampled(np.arange(self.n), self.truth.meanings),
+            planted_meaning=self.truth.meanings.ravel(),
         )
 
     def _sampled(self, questions: Ints, meanings: Ints) -> dict[str, Any]:
@@ -209,8 +192,8 @@ class Tables:
         n, m = meanings.shape
         start = (meanings - 1) * ANSWER_WORDS
         own = self.truth.words[questions]
-        words = np.take_along_axis(own, (start[:, :, None] + np.arange(ANSWER_WORDS)).reshape(n, -1), axis=1)
-        words = words.reshape(n * m, ANSWER_WORDS)
+        places = (start[:, :, None] + np.arange(ANSWER_WORDS)).reshape(n, m * ANSWER_WORDS)
+        words = np.take_along_axis(own, places, axis=1).reshape(n * m, ANSWER_WORDS)
         reworded = np.flatnonzero(self.rng.random(n * m) < 0.5)
         at = self.rng.integers(_SENTENCE, ANSWER_WORDS, reworded.size)
         other = self.rng.integers(_FRESH, len(WORDS), reworded.size)
@@ -219,7 +202,7 @@ class Tables:
         texts = _sentences(words, CLAIMS)
         share = np.take_along_axis(self.truth.shares[questions], meanings - 1, axis=1).ravel()
         return {
-            "answer": _column(["" if none else text for none, text in zip(empty, texts, strict=True)]),
+            "answer": ["" if none else text for none, text in zip(empty, texts, strict=True)],
             "temperature": self.rng.uniform(0.5, 1.2, n * m).round(4),
             "top_p": self.rng.uniform(0.8, 0.95, n * m).round(4),
             "seed": np.tile(np.arange(1, m + 1), n),
@@ -227,14 +210,14 @@ class Tables:
             "n_tokens": np.where(empty, 0, ANSWER_WORDS),
         }
 
-    def context_samples(self, count: int) -> pd.DataFrame:
-        """Return the context test of the first ``count`` questions with an answer and a gold passage.
+    def context_samples(self) -> pd.DataFrame:
+        """Return the context test of the first questions with an answer and a gold passage.
 
         Without the gold passage the first meaning loses more than half of its probability; unrelated
         passages, those of the next question, change nothing.
         """
         truth, m = self.truth, _CONTEXT_SAMPLES
-        chosen = np.flatnonzero(~truth.empty & (truth.gold >= 0))[:count]
+        chosen = np.flatnonzero(~truth.empty & (truth.gold >= 0))[:_CONTEXT_QUESTIONS]
         frames = []
         for condition, keeps in (("unchanged", 1.0), ("without_support", 0.4), ("unrelated_added", 1.0)):
             size = 1 if condition == "unchanged" else 1 + m
@@ -243,16 +226,17 @@ class Tables:
             meanings = np.where(u < first, 1, 2 + (u > first + 0.65 * (1 - first)))
             if keeps == 1:
                 meanings[:, 0] = 1  # at temperature 0 the most probable one
-            frame = pd.DataFrame(
-                {
-                    "query_id": _column(np.repeat(self.ids[chosen], size)),
-                    "condition": condition,
-                    "sample_id": _column(["baseline", *(f"s{i + 1}" for i in range(size - 1))] * len(chosen)),
-                    **self._sampled(chosen, meanings),
-                }
-            )
             shown = [self._shown(i, condition) for i in chosen.tolist() for _ in range(size)]
-            frames.append(frame.assign(order=[a for a, _ in shown], order_of=[b for _, b in shown]))
+            frames.append(
+                _frame(
+                    query_id=np.repeat(self.ids[chosen], size),
+                    condition=condition,
+                    sample_id=["baseline", *(f"s{i + 1}" for i in range(size - 1))] * len(chosen),
+                    **self._sampled(chosen, meanings),
+                    order=[order for order, _ in shown],
+                    order_of=[order_of for _, order_of in shown],
+                )
+            )
         return pd.concat(frames, ignore_index=True)
 
     def _shown(self, question: int, condition: str) -> tuple[list[str], list[str]]:
@@ -278,27 +262,27 @@ class Tables:
             texts, start = np.array(claim, dtype=object)[said], starts[i][said]
             end = start + np.array([len(text) for text in texts.tolist()], dtype=np.int64)
             frames.append(
-                pd.DataFrame(
-                    {
-                        "query_id": _column(self.ids[said]),
-                        "claim_id": f"a{i + 1}",
-                        "text": _column(texts),
-                        "side": "answer",
-                        "counterpart": _column(np.where(right[said, i], "Entailment", "Neutral")),
-                        "start": start,
-                        "end": end,
-                        "spans": [[f"{a}:{b}"] for a, b in zip(start.tolist(), end.tolist(), strict=True)],
-                    }
+                _frame(
+                    query_id=self.ids[said],
+                    claim_id=f"a{i + 1}",
+                    text=texts,
+                    side="answer",
+                    counterpart=np.where(right[said, i], "Entailment", "Neutral"),
+                    start=start,
+                    end=end,
+                    spans=[[f"{a}:{b}"] for a, b in zip(start.tolist(), end.tolist(), strict=True)],
                 )
             )
             cells.append(self._cells(said, f"a{i + 1}", truth.supports[said, i], truth.scored[said, i]))
-        reference = {
-            "query_id": _column(self.ids),
-            "claim_id": "r1",
-            "text": _column(_sentences(self.reference)),
-        }
-        counterpart = _column(np.where(truth.correct, "Entailment", "Neutral"))
-        frames.append(pd.DataFrame({**reference, "side": "reference", "counterpart": counterpart}))
+        frames.append(
+            _frame(
+                query_id=self.ids,
+                claim_id="r1",
+                text=_sentences(self.reference),
+                side="reference",
+                counterpart=np.where(truth.correct, "Entailment", "Neutral"),
+            )
+        )
         gold = np.arange(k) == truth.gold[:, None]
         cells.append(self._cells(np.arange(n), "r1", gold, np.ones((n, k), dtype=bool)))
         claims = pd.concat(frames, ignore_index=True).assign(relevance="RELEVANT", scored=True)
@@ -306,19 +290,14 @@ class Tables:
         return {"claims": claims, "support": support, "joint_support": self._together(said)}
 
     def _cells(self, questions: Ints, claim: str, supports: Bools, scored: Bools) -> pd.DataFrame:
-        probability = np.where(
-            supports,
-            self.rng.uniform(0.75, 0.98, supports.shape),
-            self.rng.uniform(0.02, 0.3, supports.shape),
-        )
-        return pd.DataFrame(
-            {
-                "query_id": _column(np.repeat(self.ids[questions], self.k)),
-                "claim_id": _column([claim] * (len(questions) * self.k)),
-                "passage_id": _column(self.passage_ids * len(questions)),
-                "probability": np.where(scored, probability.round(4), np.nan).ravel(),
-                "judge": _column(["simulation"] * (len(questions) * self.k)),
-            }
+        yes, no = (self.rng.uniform(*limits, supports.shape) for limits in ((0.75, 0.98), (0.02, 0.3)))
+        n = len(questions)
+        return _frame(
+            query_id=np.repeat(self.ids[questions], self.k),
+            claim_id=[claim] * (n * self.k),
+            passage_id=self.passage_ids * n,
+            probability=np.where(scored, np.where(supports, yes, no).round(4), np.nan).ravel(),
+            judge=["simulation"] * (n * self.k),
         )
 
     def _together(self, said: Ints) -> pd.DataFrame:
@@ -326,15 +305,13 @@ class Tables:
         question, claim = np.nonzero(self.truth.kinds[said] == TOGETHER)
         pairs = self.rng.permuted(np.tile(np.arange(self.k), (len(question), 1)), axis=1)[:, :2]
         passages = np.array(self.passage_ids, dtype=object)[np.sort(pairs, axis=1)]
-        return pd.DataFrame(
-            {
-                "query_id": _column(self.ids[said][question]),
-                "claim_id": _column([f"a{i + 1}" for i in claim.tolist()]),
-                "passage_id": _column(passages[:, 0]),
-                "second_passage_id": _column(passages[:, 1]),
-                "probability": self.rng.uniform(0.6, 0.9, len(question)).round(4),
-                "judge": "simulation",
-            }
+        return _frame(
+            query_id=self.ids[said][question],
+            claim_id=[f"a{i + 1}" for i in claim.tolist()],
+            passage_id=passages[:, 0],
+            second_passage_id=passages[:, 1],
+            probability=self.rng.uniform(0.6, 0.9, len(question)).round(4),
+            judge="simulation",
         )
 
     def _signals(self) -> pd.DataFrame:
@@ -342,13 +319,11 @@ class Tables:
         level = self.truth.level
         a, b = self.rng.uniform(-0.25, 0.25, (2, self.n))
         room = np.minimum(level, 1 - level)
-        return pd.DataFrame(
-            {
-                "query_id": _column(self.ids),
-                "similarity": level + room * a,
-                "lexical": 100 * (level + room * b),
-                "llm_score": level - room * (0.45 * a + 0.35 * b) / 0.2,
-            }
+        return _frame(
+            query_id=self.ids,
+            similarity=level + room * a,
+            lexical=100 * (level + room * b),
+            llm_score=level - room * (0.45 * a + 0.35 * b) / 0.2,
         )
 
     def _verdicts(self) -> pd.DataFrame:
@@ -364,25 +339,20 @@ class Tables:
         for name, (fails, severity, why) in own.items():
             reason = np.where(fails, why, "fine")
             reason[truth.empty] = "empty_answer" if severity == "critical" else "not_applicable"
-            passed = pd.Series(~fails, dtype="boolean")
             frames.append(
-                pd.DataFrame(
-                    {
-                        "query_id": _column(self.ids),
-                        "validator": name,
-                        "passed": passed.mask(reason == "not_applicable"),
-                        "severity": _column(np.where(fails, severity, "none")),
-                        "reason": _column(reason),
-                        "value": overlap,
-                        "detail": _column(
-                            np.where(fails, "Planted objection.", "Planted: nothing to object to.")
-                        ),
-                    }
+                _frame(
+                    query_id=self.ids,
+                    validator=name,
+                    passed=pd.Series(~fails, dtype="boolean").mask(reason == "not_applicable"),
+                    severity=np.where(fails, severity, "none"),
+                    reason=reason,
+                    value=overlap,
+                    detail=np.where(fails, "Planted objection.", "Planted: nothing to object to."),
                 )
             )
         for name, detail in _NOT_APPLICABLE.items():
             one = {"validator": name, "severity": "none", "reason": "not_applicable", "detail": detail}
-            frames.append(pd.DataFrame({"query_id": _column(self.ids), **one}))
+            frames.append(_frame(query_id=self.ids, **one))
         return pd.concat(frames, ignore_index=True)
 
 
@@ -397,7 +367,14 @@ def _sentences(words: NDArray[Any], parts: int = 1) -> list[str]:
     return [" ".join(row) for row in _TOKENS[styled].tolist()]
 
 
-def _column(texts: Sequence[Any] | NDArray[Any]) -> pd.Series:
-    """Return texts as a column that holds no Python object for each."""
-    values = texts.tolist() if isinstance(texts, np.ndarray) else texts
+def _frame(**columns: Any) -> pd.DataFrame:
+    """Return a table, in which columns of texts hold no Python object for each."""
+    return pd.DataFrame({name: _column(values) for name, values in columns.items()})
+
+
+def _column(values: Any) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU":
+        values = values.tolist()
+    if not isinstance(values, list) or (values and isinstance(values[0], list)):
+        return values
     return pa.chunked_array([pa.array(values, pa.large_string())]).to_pandas()

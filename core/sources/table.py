@@ -100,14 +100,6 @@ def table_of(text: Text, label: str, *, max_rows: int = MAX_ROWS) -> RawTable:
     return RawTable(frame, rejected, tuple(notes), delimiter)
 
 
-def read_columns(source: bytes | str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
-    """Return only the column names of a CSV-like file, as `read_table` finds them; raises as it does."""
-    label = name or str(source if not isinstance(source, bytes) else "The file")
-    utf8 = to_utf8(read_source(source, label), label).utf8
-    start, _ = _after_comments(utf8)
-    return tuple(_header(utf8, start, _delimiter(utf8, start, label), label))
-
-
 def _repeats(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.CategoricalDtype)
 

@@ -13,6 +13,7 @@ from core.stats.calibration import (
     expected_calibration_error,
     isotonic_fit,
     maximum_calibration_error,
+    non_negative_logistic,
     platt_fit,
     reliability_bins,
 )
@@ -34,7 +35,6 @@ from core.stats.intervals import (
     paired_interval,
     wilson_interval,
 )
-from core.stats.logistic import non_negative_logistic
 from core.stats.ranking import (
     FEWEST_OF_EACH,
     auprc,

@@ -13,23 +13,14 @@ from core.stats.intervals import wilson_interval
 from core.stats.shared import known_pairs
 
 DEFAULT_BINS = 15
+_RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty
 
 
 class ReliabilityBin(NamedTuple):
     """The answers whose confidence lies in one bin.
 
-    Attributes
-    ----------
-    number : int
-        From 0.
-    low, high : float
-        Its ends: confidences above `low` and up to `high`; 0 is in the first bin.
-    n : int
-        Answers in it, at least 1.
-    confidence, accuracy : float
-        Their mean confidence and the share that is correct, in [0, 1].
-    accuracy_low, accuracy_high : float
-        Wilson's 95 % interval of that share.
+    Confidences above ``low`` and up to ``high``, and 0 in the first bin: ``n`` answers, at least 1, with
+    their mean ``confidence`` and the share that is correct, in [0, 1], with Wilson's 95 % interval.
     """
 
     number: int
@@ -45,17 +36,12 @@ class ReliabilityBin(NamedTuple):
 class BrierParts(NamedTuple):
     """The Brier score as a sum: ``reliability − resolution + uncertainty + within``.
 
-    Attributes
-    ----------
-    reliability : float
-        Mean squared gap of confidence and accuracy of the bins; lower is better, 0 is calibrated.
-    resolution : float
-        Mean squared distance of the bins' accuracies from the overall one; higher is better.
-    uncertainty : float
-        ā(1 − ā) of the overall accuracy ā: that of the questions, whatever the confidence.
-    within : float
-        What lies within the bins: variance of the confidence minus twice its covariance with correctness;
-        0 where all confidences of a bin are equal, and negative where they tell apart within it.
+    ``reliability``: mean squared gap of confidence and accuracy of the bins; lower is better, 0 is
+    calibrated. ``resolution``: mean squared distance of the bins' accuracies from the overall one; higher is
+    better. ``uncertainty``: ā(1 − ā) of the overall accuracy ā, that of the questions, whatever the
+    confidence. ``within``: what lies within the bins, the variance of the confidence minus twice its
+    covariance with correctness; 0 where all confidences of a bin are equal, and negative where they tell
+    apart within it.
     """
 
     reliability: float
@@ -69,22 +55,9 @@ def reliability_bins(
 ) -> tuple[ReliabilityBin, ...]:
     """Return the bins of a reliability diagram that hold answers (Guo et al. 2017, arXiv 1706.04599).
 
-    Parameters
-    ----------
-    confidence : array_like, shape (n,)
-        In [0, 1]; NaN is left out.
-    correct : array_like, shape (n,)
-        1 correct, 0 wrong; NaN is left out.
-    n_bins : int
-        Bins of equal width, ``(i / n_bins, (i + 1) / n_bins]``; 0 is in the first.
+    ``confidence`` in [0, 1] and ``correct`` (1 or 0), (n,): NaN is left out, anything else a ValueError. Bins
+    of equal width, ``(i / n_bins, (i + 1) / n_bins]``; 0 is in the first.
 
-    Raises
-    ------
-    ValueError
-        A confidence lies outside [0, 1], a label is neither 0 nor 1, or there is no bin.
-
-    Examples
-    --------
     >>> found = reliability_bins([0, 0.5, 1], [0, 0, 1], 2)
     >>> [(one.number, one.n, one.confidence, one.accuracy) for one in found]
     [(0, 2, 0.25, 0.0), (1, 1, 1.0, 1.0)]
@@ -105,13 +78,8 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean gap of confidence and accuracy, bins weighted by answers (Naeini et al. 2015).
 
-    Parameters as for `reliability_bins`.
-
-    Returns
-    -------
-    float
-        In [0, 1], lower is better; NaN without data. Biased upwards for few answers: a calibrated confidence
-        does not give 0.
+    Takes what `reliability_bins` does. In [0, 1], lower is better; NaN without data. Biased upwards for few
+    answers: a calibrated confidence does not give 0.
     """
     bins = reliability_bins(confidence, correct, n_bins)
     n = sum(one.n for one in bins)
@@ -121,12 +89,8 @@ def expected_calibration_error(
 def maximum_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins: int = DEFAULT_BINS) -> float:
     """Return the largest gap of confidence and accuracy of a bin (Naeini et al. 2015).
 
-    Parameters as for `reliability_bins`.
-
-    Returns
-    -------
-    float
-        In [0, 1], lower is better; NaN without data. One answer alone in its bin can make it.
+    Takes what `reliability_bins` does. In [0, 1], lower is better; NaN without data. One answer alone in its
+    bin can make it.
     """
     bins = reliability_bins(confidence, correct, n_bins)
     return max((abs(one.confidence - one.accuracy) for one in bins), default=math.nan)
@@ -135,12 +99,7 @@ def maximum_calibration_error(confidence: ArrayLike, correct: ArrayLike, n_bins:
 def brier_score(confidence: ArrayLike, correct: ArrayLike) -> float:
     """Return the mean squared difference of confidence and correctness (Brier 1950).
 
-    Parameters as for `reliability_bins`.
-
-    Returns
-    -------
-    float
-        In [0, 1], lower is better; 0.25 for a confidence of 0.5 throughout. NaN without data.
+    In [0, 1], lower is better; 0.25 for a confidence of 0.5 throughout. NaN without data.
     """
     p, right = _checked(confidence, correct)
     return float(((p - right) ** 2).mean()) if p.size else math.nan
@@ -166,14 +125,9 @@ def brier_parts(confidence: ArrayLike, correct: ArrayLike, n_bins: int = DEFAULT
 def platt_fit(confidence: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
     """Return slope and intercept of ``1 / (1 + exp(−(slope · confidence + intercept)))`` (Platt 1999).
 
-    Parameters as for `reliability_bins`. As in Platt's paper the targets are a little off 1 and 0,
-    (n₁ + 1) / (n₁ + 2) and 1 / (n₀ + 2), so that a perfect separation has a finite slope.
-
-    Returns
-    -------
-    (slope, intercept) : tuple of float
-        A negative slope: the higher the confidence, the more answers are wrong. NaN where all or none are
-        correct. Cost: one logistic regression.
+    As in Platt's paper the targets are a little off 1 and 0, (n₁ + 1) / (n₁ + 2) and 1 / (n₀ + 2), so that a
+    perfect separation has a finite slope. A negative slope: the higher the confidence, the more answers are
+    wrong. NaN where all or none are correct. Cost: one logistic regression.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -191,13 +145,8 @@ def platt_fit(confidence: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
 def isotonic_fit(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
     """Return the knots of the rising function nearest the labels (Zadrozny & Elkan 2002).
 
-    Parameters as for `reliability_bins`.
-
-    Returns
-    -------
-    (x, y) : ndarrays, shape (m,)
-        Confidences that rise strictly, and the probabilities there, which never fall; straight lines between
-        them, constant beyond. Empty where all or none are correct.
+    Confidences that rise strictly, and the probabilities there, which never fall, (m,): straight lines
+    between them, constant beyond. Empty where all or none are correct.
     """
     from sklearn.isotonic import IsotonicRegression
 
@@ -228,3 +177,35 @@ def _binned(
     # 0.7 is 7/10, though its float is not that of an edge computed otherwise, such as 0.1 · 7.
     edges = np.round(np.arange(1, n_bins) / n_bins, 12)
     return p, right, np.searchsorted(edges, np.round(p, 12), side="left")
+
+
+def non_negative_logistic(x: ArrayLike, positive: ArrayLike) -> tuple[Floats, float]:
+    """Return coefficients and intercept of P(positive) = 1 / (1 + exp(−(x · coefficients + intercept))).
+
+    Maximum likelihood with a small ridge of 0.01 on the coefficients, each at least 0: more of a signal never
+    lowers the probability. ``x``, (n, k), of comparable scale, such as [0, 1]; no NaN. Coefficients, (k,),
+    and the intercept, which is unpenalised: NaN with fewer than two classes.
+
+    Cost: some 20 evaluations of the likelihood (L-BFGS-B, Byrd et al. 1995). scikit-learn's logistic
+    regression has no bounds; where no bound is active, both give the same.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    rows, label = np.asarray(x, dtype=np.float64), np.asarray(positive, dtype=bool)
+    k = rows.shape[1]
+    if label.all() or not label.any():
+        return np.full(k, math.nan), math.nan
+    sign = np.where(label, 1.0, -1.0)
+
+    def loss(found: Floats) -> tuple[float, Floats]:
+        margin = sign * (rows @ found[:k] + found[k])
+        pull = -sign * expit(-margin)
+        value = np.logaddexp(0, -margin).sum() + _RIDGE / 2 * (found[:k] ** 2).sum()
+        return float(value), np.r_[pull @ rows + _RIDGE * found[:k], pull.sum()]
+
+    share = label.mean()
+    start = np.r_[np.zeros(k), math.log(share / (1 - share))]
+    bounds = [(0, None)] * k + [(None, None)]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12}).x
+    return np.asarray(found[:k], dtype=np.float64), float(found[k])

@@ -43,31 +43,20 @@ def correlations(
 ) -> Correlations:
     """Return the correlations of every pair of columns over the cases that have both.
 
+    ``values``, (n, m): one row per case, one column per variable; NaN where missing. A column of 0 and 1
+    makes Pearson's coefficient the point-biserial one. Undefined for pairs with fewer than `FEWEST_CASES`
+    cases, and where in these fewer than `FEWEST_APART` lie off a column's most common value.
+
     Intervals are Fisher's, of the inverse hyperbolic tangent. Its standard error is that of Bonett & Wright
     (2000) for Spearman's coefficient, which held in simulations with ties and with a column of 0 and 1 (93 to
     100 %). For Pearson's, and where both columns have two values, it is the larger of the normal one and the
     one that assumes no distribution (Hawkins 1989); with far outliers its intervals cover less (about 85 %).
 
-    Parameters
-    ----------
-    values : array_like, shape (n, m)
-        One row per case, one column per variable; NaN where missing. A column of 0 and 1 makes Pearson's
-        coefficient the point-biserial one.
-    n_resamples, seed
-        Draws of the permutation test, a tenth of them where p is above 0.1 by these; same seed, same p.
-    level : float
-        Confidence level in (0, 1).
+    The two-sided p-values are of "the one has nothing to do with the other": by permutation below 200 cases
+    (``n_resamples`` draws, a tenth where p is above 0.1 by these; same seed, same p), and above where the
+    rare values of both columns would meet in fewer than 20 by chance; else by Student's t, its limit. 20
+    columns of 20,000 cases take a second.
 
-    Returns
-    -------
-    Correlations
-        Undefined for pairs with fewer than `FEWEST_CASES` cases, and where in these fewer than `FEWEST_APART`
-        lie off a column's most common value. The two-sided p-values are of "the one has nothing to do with
-        the other": by permutation below 200 cases, and above where the rare values of both columns would meet
-        in fewer than 20 by chance; else by Student's t, its limit. 20 columns of 20,000 cases take a second.
-
-    Examples
-    --------
     >>> found = correlations([[i, i * i, -i if i else np.nan] for i in range(12)])
     >>> found.n.tolist()[0], found.spearman.value.round(2).tolist()[0]
     ([12, 12, 11], [nan, 1.0, -1.0])

@@ -18,15 +18,9 @@ _NIL, _ALL_NIL = 10, 30  # part of a standard deviation that is nothing; cases t
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     """Return the score interval of a share of n cases (Wilson 1927).
 
-    Conservative for the mean of any values in [0, 1], because no such mean varies more than a share.
+    Conservative for the mean of any values in [0, 1], because no such mean varies more than a share. Within
+    [0, 1] and around ``share``; has a width even where that is 0 or 1. NaN for n = 0.
 
-    Returns
-    -------
-    (low, high) : tuple of float
-        Within [0, 1] and around `share`; has a width even where that is 0 or 1. NaN for n = 0.
-
-    Examples
-    --------
     >>> [round(end, 3) for end in wilson_interval(0.3, 10)]
     [0.108, 0.603]
     """
@@ -44,11 +38,8 @@ def mean_interval(
 ) -> Interval:
     """Return the t interval of a mean (Student 1908), cut at the bounds that the values themselves have.
 
-    Returns
-    -------
-    (low, high) : tuple of float
-        NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that). Of 20 skewed
-        values it covers less than it says: 92 % of exponential ones, 83 to 88 % where few are large.
+    NaN for fewer than 2 values; width 0 where all are equal (`mean_in_unit` avoids that). Of 20 skewed values
+    it covers less than it says: 92 % of exponential ones, 83 to 88 % where few are large.
     """
     known = known_values(values)
     n = known.size
@@ -62,20 +53,9 @@ def mean_interval(
 def mean_in_unit(values: ArrayLike, share: bool = False, level: float = 0.95) -> tuple[float, float, float]:
     """Return the mean of values in [0, 1] and its interval.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        In [0, 1].
-    share : bool
-        Whether every value is 0 or 1 by nature (hit or miss), so that the mean is a share.
-    level : float
-        Confidence level in (0, 1).
-
-    Returns
-    -------
-    (mean, low, high) : tuple of float
-        Wilson's interval for shares, else Student's t cut at 0 and 1, or Wilson's where all values are equal:
-        a width of 0 would claim too much. NaN without values; no interval for one value that is not a share.
+    ``share``: every value is 0 or 1 by nature (hit or miss), so that the mean is a share. Wilson's interval
+    for shares, else Student's t cut at 0 and 1, or Wilson's where all values are equal: a width of 0 would
+    claim too much. NaN without values; no interval for one value that is not a share.
     """
     known = known_values(values)
     if not known.size:
@@ -89,24 +69,14 @@ def mean_in_unit(values: ArrayLike, share: bool = False, level: float = 0.95) ->
 def cases_needed(differences: ArrayLike) -> int | None:
     """Return about how many cases a test would need to tell a mean difference like this one from 0.
 
-    The normal approximation for a two-sided test at 5 % that succeeds four times in five:
-    ``((1.96 + 0.84) · sd / mean)²``, rounded up to two figures. An estimate from the effect and the spread
-    that were seen, both of which are uncertain themselves.
+    The normal approximation for a two-sided test at 5 % that succeeds four times in five: ``((1.96 + 0.84) ·
+    sd / mean)²``, rounded up to two figures, so more than n. ``differences``, (n,), are what was observed in
+    each case minus what is expected by chance; effect and spread are uncertain themselves.
 
-    Parameters
-    ----------
-    differences : array_like, shape (n,)
-        Of each case: what was observed minus what is expected by chance.
+    Where the difference is below a fiftieth of its standard deviation, or a hundred times the cases would not
+    be enough: None if it is surely nil (its 95 % interval lies within a tenth of the standard deviation,
+    which takes some 400 cases; or 30 and more are all 0), else 0: too few to tell.
 
-    Returns
-    -------
-    int or None
-        More than n. Where the difference is below a fiftieth of its standard deviation, or a hundred times
-        the cases would not be enough: None if it is surely nil (its 95 % interval lies within a tenth of the
-        standard deviation, which takes some 400 cases; or 30 and more are all 0), else 0: too few to tell.
-
-    Examples
-    --------
     >>> cases_needed([0.3, -0.1, 0.2, 0.0])  # mean 0.1, sd 0.183
     27
     """
@@ -127,24 +97,11 @@ def cases_needed(differences: ArrayLike) -> int | None:
 def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95, share: bool = False) -> Interval:
     """Return the interval of the mean difference ``b`` − ``a`` of pairs.
 
-    Parameters
-    ----------
-    a, b : array_like, shape (n,)
-        Two values of each case.
-    level : float
-        Confidence level in (0, 1).
-    share : bool
-        Whether every value is 0 or 1 by nature, so that the means are shares.
+    ``share``: every value is 0 or 1 by nature, so that the means are shares. Then it is the adjusted Wald
+    interval of two paired shares (Bonett & Price 2012), which has a width even where no pair differs; else
+    Student's t of the differences. NaN for fewer than 2 pairs, and where all differences of values that are
+    no shares are equal: a width of 0 would claim too much.
 
-    Returns
-    -------
-    (low, high) : tuple of float
-        The adjusted Wald interval of two paired shares (Bonett & Price 2012), which has a width even where no
-        pair differs; else Student's t of the differences. NaN for fewer than 2 pairs, and where all
-        differences of values that are no shares are equal: a width of 0 would claim too much.
-
-    Examples
-    --------
     Of 20 cases 5 turn from 0 to 1 and one turns back:
 
     >>> before, after = [0] * 5 + [1] + [1] * 14, [1] * 5 + [0] + [1] * 14
@@ -173,25 +130,15 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the percentile bootstrap interval of a statistic (Efron & Tibshirani 1993, chapter 13).
 
-    Parameters
-    ----------
-    data : array_like or tuple of array_like, each of shape (n, ...)
-        One array, or several that are paired row by row: two scores and a label for the difference of two
-        AUROCs, gain and ideal for a ratio of means.
-    statistic : callable
-        Takes the resampled arrays, returns a number; NaN (say, only one class was drawn) is left out.
-    n_resamples, seed, level
-        Number of resamples, at most 200 of more than 10,000 rows or groups; same seed, same interval;
-        confidence level in (0, 1).
-    groups : array_like, shape (n,), optional
-        Rows of equal value are drawn together (cluster bootstrap), such as all claims of a question.
+    ``data``: one array, (n, ...), or several that are paired row by row, such as two scores and a label for
+    the difference of two AUROCs. ``statistic`` takes the resampled arrays and returns a number; NaN (say,
+    only one class was drawn) is left out. Of more than 10,000 rows or groups at most 200 resamples; same
+    seed, same interval. Rows of equal ``groups``, (n,), are drawn together (cluster bootstrap), such as all
+    claims of a question.
 
-    Returns
-    -------
-    (low, high) : tuple of float
-        NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0
-        where all resamples agree, which says nothing of precision. A little narrow for few rows: a mean
-        of 20 is covered about 92 % of the time, not 95 %.
+    NaN for fewer than 2 rows or groups, or where the statistic is undefined in most resamples. Width 0 where
+    all resamples agree, which says nothing of precision. A little narrow for few rows: a mean of 20 is
+    covered about 92 % of the time, not 95 %.
     """
 
     def alone(*arrays: NDArray[np.generic]) -> Floats:
@@ -211,19 +158,7 @@ def bootstrap_intervals(
 ) -> list[Interval]:
     """Return the interval of each of several statistics that are computed at once, such as weights of a fit.
 
-    Parameters
-    ----------
-    data, n_resamples, seed, level, groups
-        As for `bootstrap_interval`.
-    statistics : callable
-        Takes the resampled arrays, returns an array of shape (k,); each is left out where it is NaN.
-    k : int
-        How many there are.
-
-    Returns
-    -------
-    list of (low, high)
-        k intervals, undefined as there.
+    As `bootstrap_interval`, but ``statistics`` returns an array, (k,), each left out where it is NaN.
     """
     arrays = [np.asarray(array) for array in (data if isinstance(data, tuple) else (data,))]
     if any(len(array) != len(arrays[0]) for array in arrays):
@@ -257,26 +192,16 @@ def _rows_by_group(groups: NDArray[np.generic]) -> list[NDArray[np.intp]]:
 def clustered_interval(hits: ArrayLike, cases: ArrayLike, level: float = 0.95) -> Interval:
     """Return the interval of the share ``sum(hits) / sum(cases)`` of clustered cases.
 
+    ``hits`` and ``cases``, (n_clusters,): cases of each cluster that show it, and all its cases; clusters
+    without a case are left out. Within [0, 1] and around the share; NaN without cases, next to nothing from a
+    single cluster.
+
     The variance of the ratio estimator between clusters says how many independent cases the clustered ones
     are worth; with that number, lowered for the few clusters behind the variance, the interval is the exact
     one (Clopper & Pearson) of a share (Korn & Graubard 1998). Intervals that take the cases of a cluster for
     independent are too narrow: of beta-binomial claims in 20 to 70 answers Wilson's covers down to 52 %, this
     one at least 92 % (89 % where only one claim in 20 is a hit, and hits come by whole answers).
 
-    Parameters
-    ----------
-    hits, cases : array_like, shape (n_clusters,)
-        Cases of each cluster that show it, and all its cases; clusters without a case are left out.
-    level : float
-        Confidence level in (0, 1).
-
-    Returns
-    -------
-    (low, high) : tuple of float
-        Within [0, 1] and around the share; NaN without cases, next to nothing from a single cluster.
-
-    Examples
-    --------
     Of 20 answers with 3 claims each, 10 have none supported and 10 all: 20 cases, not 60.
 
     >>> [round(end, 2) for end in clustered_interval([3, 0] * 10, [3] * 20)]

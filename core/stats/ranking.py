@@ -19,17 +19,8 @@ _HALVINGS = 50
 def auroc(positive: ArrayLike, score: ArrayLike) -> float:
     """Return P(a positive scores higher than a negative), ties counted half (Hanley & McNeil 1982).
 
-    Parameters
-    ----------
-    positive : array_like of bool, shape (n,)
-        The label; first, as in scikit-learn.
-    score : array_like, shape (n,)
-        Higher means more likely positive; only the order matters.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher is better, 0.5 is chance. NaN with fewer than two classes.
+    ``positive`` first, as in scikit-learn; higher ``score`` means more likely positive; only the order
+    matters. In [0, 1], higher is better, 0.5 is chance. NaN with fewer than two classes.
     """
     label, ranks = _ranked(positive, score)
     n = int(label.sum())
@@ -41,17 +32,7 @@ def auroc(positive: ArrayLike, score: ArrayLike) -> float:
 def aurocs(positive: ArrayLike, scores: ArrayLike) -> Floats:
     """Return the `auroc` of many scores of the same cases at once.
 
-    Parameters
-    ----------
-    positive : array_like of bool, shape (n,)
-        The label.
-    scores : array_like, shape (m, n)
-        No NaN.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        NaN with fewer than two classes.
+    ``scores``, (m, n), without NaN. NaN with fewer than two classes.
     """
     rows, label = np.asarray(scores, dtype=np.float64), _labels(positive)
     n = int(label.sum())
@@ -72,12 +53,8 @@ def aurocs(positive: ArrayLike, scores: ArrayLike) -> Floats:
 def auprc(positive: ArrayLike, score: ArrayLike) -> float:
     """Return the area under the precision-recall curve as average precision (Davis & Goadrich 2006).
 
-    Parameters as for `auroc`; equal scores are one step of the curve.
-
-    Returns
-    -------
-    float
-        In (0, 1], higher is better; chance is about the share of positives. NaN with fewer than two classes.
+    Takes what `auroc` does; equal scores are one step of the curve. In (0, 1], higher is better; chance is
+    about the share of positives. NaN with fewer than two classes.
     """
     from sklearn.metrics import average_precision_score
 
@@ -90,27 +67,14 @@ def auprc(positive: ArrayLike, score: ArrayLike) -> float:
 def auroc_interval(positive: ArrayLike, score: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
     """Return the `auroc` and its interval, which holds with three cases of a class and with perfect order.
 
+    Takes what `auroc` does; NaN is left out. (value, low, high) in [0, 1], never of width 0; NaN with fewer
+    than two classes.
+
     The wider of two at each end: DeLong's variance on the logit scale, undefined where all are in order; and
     Newcombe's score interval with the variance of Hanley and McNeil (2006, method 5), defined everywhere. In
     simulations of 60 cases, 3 to 30 of them positive, it covered 95 to 99 % for scores of equal spread in
     both classes, and 87 to 98 % where one spread is twice the other.
 
-    Parameters
-    ----------
-    positive : array_like of bool, shape (n,)
-        The label; NaN is left out.
-    score : array_like, shape (n,)
-        Higher means more likely positive; NaN is left out.
-    level : float
-        Confidence level in (0, 1).
-
-    Returns
-    -------
-    (value, low, high) : tuple of float
-        In [0, 1], never of width 0. NaN with fewer than two classes.
-
-    Examples
-    --------
     >>> [round(one, 2) for one in auroc_interval([1, 1, 1] + [0] * 6, [9, 8, 7, *range(6)])]
     [1.0, 0.59, 1.0]
     """
@@ -131,15 +95,9 @@ def auroc_p_value(positive: ArrayLike, score: ArrayLike) -> float:
     """Return the two-sided p-value of "the score has nothing to do with the label" (Mann & Whitney 1947).
 
     Exact, ties included, over all ways to deal the labels, up to about 100 cases, or 1,000 with 5 of a class;
-    beyond, its normal limit. Takes what `auroc_interval` does.
+    beyond, its normal limit. Takes what `auroc_interval` does. 1 where all scores are equal; NaN with fewer
+    than two classes.
 
-    Returns
-    -------
-    float
-        In (0, 1], 1 where all scores are equal; NaN with fewer than two classes.
-
-    Examples
-    --------
     >>> auroc_p_value([1, 1, 0, 0, 0], [5, 4, 3, 2, 1])  # 2 of the 10 ways are as extreme
     0.2
     """
@@ -168,27 +126,13 @@ def auroc_difference(
 ) -> tuple[float, float, float, float]:
     """Compare the AUROC of two scores of the same cases (DeLong, DeLong, Clarke-Pearson 1988).
 
+    (difference, low, high, p_value) of the AUROC of ``a`` minus that of ``b``; a case without both scores is
+    left out. p is 1 where the two rank alike. Interval and p are NaN for fewer than `FEWEST_OF_EACH` cases of
+    a class, where nothing can be told, and where all cases differ alike: a width of 0 would claim too much.
+
     Student's t with the degrees of freedom of the rarer class: with the normal distribution, nine useless
     scores of 15 positives and 45 negatives are told apart in 10 % of samples instead of 5 %.
 
-    Parameters
-    ----------
-    positive : array_like of bool, shape (n,)
-        The label.
-    a, b : array_like, shape (n,)
-        Higher means more likely positive; a case without both scores is left out.
-    level : float
-        Confidence level in (0, 1).
-
-    Returns
-    -------
-    (difference, low, high, p_value) : tuple of float
-        AUROC of ``a`` minus that of ``b``. p is 1 where the two rank alike. Interval and p are NaN for fewer
-        than `FEWEST_OF_EACH` cases of a class, where nothing can be told, and where all cases differ alike: a
-        width of 0 would claim too much.
-
-    Examples
-    --------
     >>> right = [1] * 15 + [0] * 15
     >>> found = auroc_difference(right, [*range(30, 0, -1)], [*range(15, 30), *range(15)])
     >>> found[0], auroc_difference([1, 0], [2, 1], [1, 2])
@@ -217,20 +161,10 @@ def auroc_difference(
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
     """Return the error rate when only the most confident answers are given (El-Yaniv & Wiener 2010).
 
-    Parameters
-    ----------
-    confidence : array_like, shape (n,)
-        Higher means answered first; only the order matters.
-    correct : array_like, shape (n,)
-        1 correct, 0 wrong, or a quality in [0, 1]; the risk is the mean of 1 − this.
-
-    Returns
-    -------
-    coverage : ndarray, shape (n,)
-        The share answered: 1/n, 2/n, ... 1.
-    risk : ndarray, shape (n,)
-        In [0, 1], lower is better: the expected risk when equally confident answers come in random order, so
-        that their order in the data does not matter.
+    Higher ``confidence`` means answered first; only the order matters. ``correct``: 1, 0, or a quality in [0,
+    1]; the risk is the mean of 1 − this. Coverage, the share answered: 1/n, 2/n, ... 1; risk in [0, 1], lower
+    is better: the expected one when equally confident answers come in random order, so that their order in
+    the data does not matter.
     """
     score, quality = known_pairs(confidence, correct)
     _, tie, size = np.unique(-score, return_inverse=True, return_counts=True)
@@ -242,13 +176,8 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Fl
 def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
     """Return the area under the risk-coverage curve: the mean of its risks (Geifman et al. 2019).
 
-    Parameters as for `risk_coverage`.
-
-    Returns
-    -------
-    float
-        In [0, 1], lower is better; confidence at random gives the error rate. It measures accuracy and
-        ranking at once: 0 where all are correct, 1 where none is. NaN without data.
+    Takes what `risk_coverage` does. In [0, 1], lower is better; confidence at random gives the error rate. It
+    measures accuracy and ranking at once: 0 where all are correct, 1 where none is. NaN without data.
     """
     _, risk = risk_coverage(confidence, correct)
     return float(risk.mean()) if risk.size else math.nan
@@ -257,13 +186,8 @@ def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
 def e_aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
     """Return the excess AURC: `aurc` minus that of a perfect ranking (Geifman et al. 2019).
 
-    Parameters as for `risk_coverage`.
-
-    Returns
-    -------
-    float
-        In [0, 1], lower is better, 0 is a perfect ranking. NaN where all answers are equally good: nothing
-        is there to be ranked.
+    Takes what `risk_coverage` does. In [0, 1], lower is better, 0 is a perfect ranking. NaN where all answers
+    are equally good: nothing is there to be ranked.
     """
     return _aurc_gaps(confidence, correct)[0]
 
@@ -272,14 +196,9 @@ def prr(confidence: ArrayLike, correct: ArrayLike) -> float:
     """Return the prediction rejection ratio: the share of the possible gain realised (Malinin & Gales 2021).
 
     (A − A_random) / (A_oracle − A_random), where A is the area under the mean quality of the answers kept
-    against the share rejected: 1 − `aurc`; A_random is exactly the mean quality. Parameters as for
-    `risk_coverage`.
-
-    Returns
-    -------
-    float
-        At most 1, higher is better: 1 is a perfect ranking, 0 chance, below 0 worse than chance. NaN where
-        all answers are equally good.
+    against the share rejected: 1 − `aurc`; A_random is exactly the mean quality. Takes what `risk_coverage`
+    does. At most 1, higher is better: 1 is a perfect ranking, 0 chance, below 0 worse. NaN where all answers
+    are equally good.
     """
     excess, possible = _aurc_gaps(confidence, correct)
     return 1 - excess / possible

@@ -49,15 +49,10 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999
 def holm(p_values: ArrayLike) -> Floats:
     """Return p-values adjusted for multiple tests by the step-down method (Holm 1979).
 
-    Returns
-    -------
-    ndarray, shape of `p_values`
-        In [0, 1], never below `p_values`. Rejecting where this is at most α keeps the probability of any
-        false rejection at most α, however the tests depend on each other. A NaN (no test was possible) stays
-        NaN and does not count as a test.
+    In [0, 1], never below ``p_values``. Rejecting where this is at most α keeps the probability of any false
+    rejection at most α, however the tests depend on each other. A NaN (no test was possible) stays NaN and
+    does not count as a test.
 
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.06, 0.06, nan]
     """
@@ -71,25 +66,10 @@ def holm(p_values: ArrayLike) -> Floats:
 def poisson_binomial_tail(probabilities: ArrayLike, count: int) -> float:
     """Return P(X >= count) for the number X of successes in independent trials of unequal probability.
 
-    Exact: by recursion up to 1,000 trials, beyond by Fourier transform (Hong 2013) with an absolute error
-    below 1e-12, so that a tinier tail is not resolved. 100,000 trials take about half a second.
-
-    Parameters
-    ----------
-    probabilities : array_like, shape (n,)
-        Of success in each trial, such as of a failure mode by chance in each question.
-    count : int
-        Observed number of successes.
-
-    Returns
-    -------
-    float
-        In [0, 1]: the one-sided p-value of "more than by chance".
-
-    Raises
-    ------
-    ValueError
-        A probability is NaN or outside [0, 1].
+    ``probabilities`` of success in each trial, (n,), such as of a failure mode by chance in each question;
+    ValueError outside [0, 1]. In [0, 1]: the one-sided p-value of "more than by chance". Exact: by recursion
+    up to 1,000 trials, beyond by Fourier transform (Hong 2013) with an absolute error below 1e-12, so that a
+    tinier tail is not resolved. 100,000 trials take about half a second.
     """
     return 1.0 if count <= 0 else min(1.0, float(_successes(probabilities)[count:].sum()))
 
@@ -97,13 +77,8 @@ def poisson_binomial_tail(probabilities: ArrayLike, count: int) -> float:
 def poisson_binomial_interval(probabilities: ArrayLike, level: float = 0.95) -> tuple[int, int]:
     """Return the central range of the number of successes in independent trials of unequal probability.
 
-    Takes and raises what `poisson_binomial_tail` does.
-
-    Returns
-    -------
-    (low, high) : tuple of int
-        Within [0, n]. From `low` to `high`, both included, has at least probability `level`; at most half of
-        the rest is below, and at most half above.
+    Takes and raises what `poisson_binomial_tail` does. From ``low`` to ``high``, both included, has at least
+    probability ``level``; at most half of the rest is below, and at most half above.
     """
     below = np.cumsum(_successes(probabilities))
     low, high = np.searchsorted(below, np.array([(1 - level) / 2, (1 + level) / 2]) - 1e-12)

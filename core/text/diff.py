@@ -1,8 +1,8 @@
-"""Word-by-word comparison of two answers, and the words of a text that another one shares."""
+"""Word-by-word comparison of two answers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
@@ -65,24 +65,6 @@ def _cut(text: str, keep: int, head: bool, tail: bool) -> str:
     start = text[: spans[keep - 1][1]] + " " if head else ""
     end = " " + text[spans[-keep][0] :] if tail else ""
     return f"{start}…{end}"
-
-
-def mark_words(text: str, wanted: str, ignore: Collection[str] = ()) -> list[tuple[bool, str]]:
-    """Split a text into pieces ``(marked, text)`` that are, or are not, words of another text, case-folded.
-
-    ``ignore`` are words not worth marking (stop words), case-folded. Joined, the pieces are ``text``.
-
-    >>> mark_words("The mill was built.", "Who built the mill?", ignore={"the"})
-    [(False, 'The '), (True, 'mill'), (False, ' was '), (True, 'built'), (False, '.')]
-    """
-    targets = set(words(wanted)) - set(ignore)
-    result, last = [], 0
-    for (start, end), word in zip(word_spans(text), words(text), strict=True):
-        if word in targets:
-            result += [(False, text[last:start]), (True, text[start:end])]
-            last = end
-    result.append((False, text[last:]))
-    return [piece for piece in result if piece[1]]
 
 
 def _tokens(text: str) -> list[str]:

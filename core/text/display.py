@@ -17,8 +17,6 @@ _MANY = 20  # cases from which on a share in percent says more than a count
 def number(value: float | None, pattern: str = "{:.2f}") -> str:
     """Format a number with a true minus sign; a missing one is a dash, never 0.
 
-    Examples
-    --------
     >>> number(-0.5), number(-0.001), number(None), number(float("nan"))
     ('−0.50', '0.00', '—', '—')
     """
@@ -39,8 +37,6 @@ def visible(text: str) -> str:
 
     Among them are the escape sequences that a terminal obeys.
 
-    Examples
-    --------
     >>> visible("a\x1b[2J\r\nb")
     'a�[2J\nb'
     """
@@ -66,8 +62,6 @@ def shorten(value: object) -> str:
 def percent(share: float, interval: tuple[float, float] | None = None) -> str:
     """Return a share in percent, or the ends of its 95 % interval.
 
-    Examples
-    --------
     >>> percent(0.2), percent(0.2, (0.118, 0.327))
     ('20 %', '12–33 %')
     """
@@ -79,8 +73,6 @@ def percent(share: float, interval: tuple[float, float] | None = None) -> str:
 def share_interval(interval: tuple[float, float]) -> str:
     """Say what the 95 % interval of a share is.
 
-    Examples
-    --------
     >>> share_interval((0.118, 0.327))
     '95 % interval of the share 12 to 33 %'
     """
@@ -91,8 +83,6 @@ def share_interval(interval: tuple[float, float]) -> str:
 def p_text(p_value: float) -> str:
     """Return a p-value for people.
 
-    Examples
-    --------
     >>> p_text(0.0312), p_text(0.0002), p_text(float("nan"))
     ('p = 0.031', 'p < 0.001', 'p = —')
     """
@@ -102,8 +92,6 @@ def p_text(p_value: float) -> str:
 def part(n: int, of: int, noun: str = "") -> str:
     """Return how many of how many, in words that read well: few are counted, many given in percent.
 
-    Examples
-    --------
     >>> part(0, 30, "question"), part(5, 6, "question"), part(11, 54), part(9, 9, "answer")
     ('none of 30 questions', '5 of 6 questions', '20 % of 54', 'all 9 answers')
     """
@@ -116,8 +104,6 @@ def part(n: int, of: int, noun: str = "") -> str:
 def about(expected: float) -> str:
     """Return an expected count for a sentence, which never says that about none is expected.
 
-    Examples
-    --------
     >>> about(21.7), about(0.4)
     ('about 22', 'fewer than 1')
     """
@@ -127,8 +113,6 @@ def about(expected: float) -> str:
 def needed(n: int | None) -> str:
     """Return a clause on the questions (`core.stats.cases_needed`) that would show a difference from chance.
 
-    Examples
-    --------
     >>> needed(340), needed(None)
     ('about 340 questions would be needed to tell', 'the difference is nil, so more questions would not help')
     >>> needed(0)

@@ -25,8 +25,6 @@ def folded(text: str) -> str:
     Accents composed (NFC), apostrophes straight, full-width letters and digits of the usual width,
     traditional Chinese characters simplified, one for one. Capitals stay.
 
-    Examples
-    --------
     >>> folded("臺灣的１５％ isn’t")
     "台湾的15% isn't"
     """

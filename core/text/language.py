@@ -28,15 +28,8 @@ def language(text: str, other: str | None = None) -> Language:
     Chinese by its characters, traditional where one of them has a simpler form; English against Vietnamese by
     letters that only Vietnamese has, else by py3langid, which knows Vietnamese typed without accents.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    other : str, optional
-        Another text, which decides where this one has too few letters to tell.
+    ``other`` decides where the text has too few letters to tell.
 
-    Examples
-    --------
     >>> [language(text) for text in ("Who built it?", "Ai xây cầu?", "谁造的？", "誰造的？")]
     ['en', 'vi', 'zh-Hans', 'zh-Hant']
     """

@@ -18,8 +18,8 @@ class WrittenNumber(NamedTuple):
     """A number at ``text[start:end]`` of a folded text.
 
     ``values``: its readings, the likeliest first: "1.794" is 1.794 or 1794. ``unscaled``: those without
-    "million" and the like. ``ordinal``: it counts nothing, as in "the 19th". ``percent``: the words themselves
-    say so (百分之).
+    "million" and the like. ``ordinal``: it counts nothing, as in "the 19th". ``percent``: the words
+    themselves say so (百分之).
     """
 
     start: int

@@ -34,17 +34,8 @@ def phrases(text: str, passages: Sequence[str], asked: str = "") -> list[Phrase]
     the question say nothing of their own, nor do stop words: no phrase begins or ends with one, unless there
     are no others. Words in a row that no passage says are one phrase without a place.
 
-    Parameters
-    ----------
-    text : str
-        An answer or reference; of a long one the first 400 words.
-    passages : sequence of str
-        Texts of the passages.
-    asked : str
-        The question.
+    Of a long text the first 400 words are cut; ``asked`` is the question.
 
-    Examples
-    --------
     >>> passages = ["Mary Moss spoke in 1994.", "In 1995 it opened."]
     >>> [(one.text, one.places) for one in phrases("Opened in 1995 by Mary Moss", passages, "What opened?")]
     [('1995', (1,)), ('Mary Moss', (0,))]
@@ -94,19 +85,9 @@ def _places(tokens: Sequence[Token], said: Sequence[str]) -> tuple[int, ...]:
 def origins(answer: str, references: Sequence[str], passages: Mapping[str, str], asked: str = "") -> str:
     """Say in which passages the words of an answer and of its reference occur; "" where nothing can be said.
 
-    Parameters
-    ----------
-    answer : str
-        The answer; "" where there is none.
-    references : sequence of str
-        Answers known to be correct; told is the one that most of is in a passage.
-    passages : Mapping
-        Texts of the passages, by what a passage is called (its retrieval rank).
-    asked : str
-        The question.
+    Of the references the one is told that most of is in a passage. ``passages`` are texts by what a passage
+    is called (its retrieval rank), ``asked`` is the question.
 
-    Examples
-    --------
     >>> origins("in 1995", ["1893"], {"2": "It opened in 1893.", "3": "A fire in 1995."}, "When did it open?")
     '“1995” occurs in passage 3; the reference “1893” in passage 2.'
     """
@@ -177,19 +158,9 @@ def snippet(text: str, wanted: Mapping[str, Collection[str]], length: int = 150)
     """Return the part of a text, `marked`, that has most of the words that matter.
 
     Where it is cut there is an ellipsis. Each word counts once; those of the question count less, since most
-    of the passages that were retrieved have them.
+    of the passages that were retrieved have them. ``wanted`` has the stems of each kind; the part has about
+    ``length`` characters, and one that is twice as wide counts twice.
 
-    Parameters
-    ----------
-    text : str
-        Text of a passage.
-    wanted : Mapping
-        Stems of each kind of words that matter.
-    length : int
-        Characters, about; one that is twice as wide counts twice.
-
-    Examples
-    --------
     >>> snippet("a " * 200 + "opened in 1893 by her", {"reference": {"#1893"}}, 20)
     [('', '… in '), ('reference', '1893'), ('', ' by her')]
     """

@@ -1,4 +1,4 @@
-"""ROUGE-L: the longest common subsequence of two texts' words."""
+"""ROUGE-L: the longest common subsequence of two texts' words, and how far answers agree by it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
+from core.text.abstention import answer_status
 from core.text.words import words
 
 # rouge_score drops everything outside a-z and 0-9, so other scripts vanish and Vietnamese falls into
@@ -21,12 +22,8 @@ from core.text.words import words
 _FOREIGN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]|[\u1EA0-\u1EF9ơƠưƯ]")
 # A stray Greek letter does not make an English text unreadable; one word in five does.
 _MAX_FOREIGN_SHARE = 0.2
-
-
 # What rouge_score takes for a character of a word, as it stands in a text of lower case; all else separates.
 _SEPARATED = bytes(byte if chr(byte) in ascii_lowercase + digits else 32 for byte in range(256))
-
-
 _PAIRS = 50_000  # at once: their different words must not outnumber the characters of Unicode
 
 
@@ -36,9 +33,6 @@ class RougeL(NamedTuple):
     precision: float
     recall: float
     f1: float
-
-
-UNDEFINED = RougeL(math.nan, math.nan, math.nan)
 
 
 @lru_cache(maxsize=1)
@@ -56,7 +50,7 @@ def _stem(word: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _rouge_words(text: str, stem: bool) -> tuple[str, ...]:
+def _rouge_words(text: str, stem: bool = True) -> tuple[str, ...]:
     # As its regular expressions find them, at a quarter of their time.
     found = text.lower().encode("ascii", "replace").translate(_SEPARATED).decode().split()
     return tuple(map(_stem, found) if stem else found)
@@ -83,26 +77,14 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     Equal to ``rouge_score`` 0.1.2 on texts it can read. Texts in other scripts, and Vietnamese,
     are compared by the same formula over `words`.
 
-    Parameters
-    ----------
-    target, prediction : str
-        The two texts. Swapping them swaps precision and recall and leaves F1 unchanged.
-    stem : bool
-        Porter stemming of words longer than three letters, as rouge_score does; it applies only to
-        texts that rouge_score can read.
-
-    Returns
-    -------
-    RougeL
-        Each in [0, 1], higher = more alike. All NaN (undefined) when neither text has a word; a 0 would
-        read as "completely changed".
+    Swapping the texts swaps precision and recall and leaves F1 unchanged. With ``stem`` words longer than
+    three letters are stemmed (Porter) as in rouge_score, in texts that it can read. Each in [0, 1], higher =
+    more alike; all NaN when neither text has a word: a 0 would read as "completely changed".
 
     References
     ----------
     Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, section 3.1.
 
-    Examples
-    --------
     >>> rouge_l("the cat sat", "the cat ran").f1
     0.6666666666666666
     """
@@ -111,25 +93,9 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     return rouge_l_words(_unicode_words(target), _unicode_words(prediction))
 
 
-def rouge_l_pairs(
-    targets: Sequence[str], predictions: Sequence[str], stem: bool = True
-) -> NDArray[np.float64]:
-    """ROUGE-L F1 of many pairs of texts in one go.
+def rouge_l_pairs(targets: Sequence[str], predictions: Sequence[str]) -> NDArray[np.float64]:
+    """ROUGE-L F1 of many pairs of texts in one go: the very values of `rouge_l`, shape (n,).
 
-    Parameters
-    ----------
-    targets, predictions : sequence of str, length n
-        The two texts of each pair.
-    stem : bool
-        As in `rouge_l`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The very values of `rouge_l`: NaN for two texts without a word.
-
-    Examples
-    --------
     >>> rouge_l_pairs(["the cat sat", "the cat sat"], ["the cat ran", "a dog"]).round(2).tolist()
     [0.67, 0.0]
     """
@@ -139,7 +105,7 @@ def rouge_l_pairs(
         place = {text: i for i, text in enumerate(dict.fromkeys([*pairs[0], *pairs[1]]))}
         one, other = (np.array([place[text] for text in part], dtype=np.int64) for part in pairs)
         readable = np.array([_readable(text) for text in place], dtype=bool)
-        f1 = _f1_pairs([_rouge_words(text, stem) for text in place], one, other)
+        f1 = _f1_pairs([_rouge_words(text) for text in place], one, other)
         if not readable.all():
             both = readable[one] & readable[other]
             f1[~both] = _f1_pairs([_unicode_words(text) for text in place], one[~both], other[~both])
@@ -155,42 +121,21 @@ def _f1_pairs(
         [strings[i] for i in one], [strings[i] for i in other], scorer=LCSseq.similarity, dtype=np.int32
     )
     n_words = np.array([len(string) for string in strings], dtype=np.float64)
-    return _f1(common, n_words[one], n_words[other])
+    n_target, n_prediction = n_words[one], n_words[other]
+    precision, recall = common / np.maximum(1, n_prediction), common / np.maximum(1, n_target)
+    # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
+    f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
+    return np.where((n_target + n_prediction) > 0, f1, np.nan)
 
 
-def rouge_l_matrix(texts: Sequence[str], stem: bool = True) -> NDArray[np.float64]:
-    """ROUGE-L F1 of every text against every other, all pairs in one go.
+def rouge_l_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
+    """ROUGE-L F1 of every text against every other in one go: the very values of `rouge_l`, shape (n, n).
 
-    Parameters
-    ----------
-    texts : sequence of str, length n
-        Such as the answers that were sampled for one question.
-    stem : bool
-        As in `rouge_l`.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Symmetric, with the very values of `rouge_l`: NaN for two texts without a word.
-
-    Examples
-    --------
     >>> rouge_l_matrix(["the cat sat", "the cat ran", "a dog"]).round(2).tolist()
     [[1.0, 0.67, 0.0], [0.67, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    readable = np.array([_readable(text) for text in texts], dtype=bool)
-    found = _f1_matrix([_rouge_words(text, stem) for text in texts])
-    if not readable.all():
-        both = readable[:, None] & readable
-        found = np.where(both, found, _f1_matrix([_unicode_words(text) for text in texts]))
-    return found
-
-
-def _f1_matrix(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    strings = _coded(texts)
-    common = process.cdist(strings, strings, scorer=LCSseq.similarity, dtype=np.int32)
-    n_words = np.array([[len(string)] for string in strings], dtype=np.float64).reshape(-1, 1)
-    return _f1(common, n_words, n_words.T)
+    n = len(texts)
+    return rouge_l_pairs([text for text in texts for _ in texts], [*texts] * n).reshape(n, n)
 
 
 def _coded(texts: Sequence[Sequence[str]]) -> list[str]:
@@ -199,22 +144,63 @@ def _coded(texts: Sequence[Sequence[str]]) -> list[str]:
     return ["".join([code.setdefault(word, chr(len(code))) for word in text]) for text in texts]
 
 
-def _f1(
-    common: NDArray[np.int32], n_target: NDArray[np.float64], n_prediction: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    precision, recall = common / np.maximum(1, n_prediction), common / np.maximum(1, n_target)
-    # The order of operations is that of `rouge_l_words`, so that the last digit is the same.
-    f1 = 2 * precision * recall / np.where(common, precision + recall, 1.0)
-    return np.where((n_target + n_prediction) > 0, f1, np.nan)
-
-
 def rouge_l_words(target: Sequence[str], prediction: Sequence[str]) -> RougeL:
     """ROUGE-L of two word sequences; all NaN when both are empty."""
     if not target and not prediction:
-        return UNDEFINED
+        return RougeL(math.nan, math.nan, math.nan)
     common = LCSseq.similarity(target, prediction)
     if not common:
         return RougeL(0.0, 0.0, 0.0)
     precision = common / len(prediction)
     recall = common / len(target)
     return RougeL(precision, recall, 2 * precision * recall / (precision + recall))
+
+
+class Agreement(NamedTuple):
+    """A value in [0, 1], higher = more alike; NaN with a reason, a sentence, where it is undefined."""
+
+    value: float
+    reason: str = ""
+
+
+def by_outcome(likeness: NDArray[np.float64], status: Sequence[str]) -> NDArray[np.float64]:
+    """Set the likeness of texts of which at least one is no answer: 1 for equal outcomes, else 0.
+
+    Two refusals are alike, however they are worded, and so are two empty answers; neither is like an answer.
+    ``status`` is that of each text: `core.text.abstention.answer_status`.
+
+    >>> by_outcome(np.full((3, 3), 0.5), ["answered", "abstained", "abstained"]).tolist()
+    [[0.5, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+    if set(status) <= {"answered"}:
+        return likeness
+    given = np.array(status)
+    equal = given[:, None] == given
+    both_answered = (given[:, None] == "answered") & equal
+    return np.where(both_answered, likeness, equal)
+
+
+def rouge_l_agreement(answer: str, samples: Sequence[str]) -> Agreement:
+    """Mean ROUGE-L F1 of an answer to samples of answers to the same question.
+
+    A refusal or an empty text among the samples counts as unlike. Undefined for an answer that is one itself,
+    and where no sample is an answer.
+
+    >>> rouge_l_agreement("the cat sat", ["the cat sat", "the cat ran", "I don't know"]).value
+    0.5555555555555555
+    >>> rouge_l_agreement("I don't know", ["Paris"]).reason
+    'The answer is a refusal: it claims nothing.'
+    """
+    status = [answer_status(text) for text in (answer, *samples)]
+    if status[0] != "answered":
+        return Agreement(math.nan, _NO_ANSWER[status[0]])
+    if "answered" not in status[1:]:
+        return Agreement(math.nan, "No sample is an answer, so there is nothing to agree with.")
+    likeness = by_outcome(np.nan_to_num(rouge_l_matrix((answer, *samples))), status)
+    return Agreement(float(likeness[0, 1:].mean()))
+
+
+_NO_ANSWER = {
+    "abstained": "The answer is a refusal: it claims nothing.",
+    "empty": "The answer holds no word.",
+}

@@ -1,13 +1,69 @@
-"""What a text says in words: without code, citations and the numbers of its list items."""
+"""Where a text cites its sources, and what it says without code, citations and numbers of list items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import regex
 
-from core.text.citations import citations
-from core.text.sentences import BULLET, Span
+from core.text.numbers import any_of
+from core.text.quantities import MONTHS
+from core.text.sentences import BULLET, CITATION, Span
+
+# How a passage is named where it is cited.
+NAMED = (
+    r"[\[(（【](?:passages?|documents?|docs?|sources?|refs?|đoạn(?:\s+văn)?|tài\s+liệu|nguồn"
+    r"|段落|资料|資料|文档|文檔|文件|来源|來源)"
+    r"\s*[:：]?\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*[\])）】]"
+)
+_YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
+_NAME = r"\p{Lu}[\p{L}.'’-]{0,40}"
+_AND = r"(?:,\s*|\s+(?:and|và)\s+|\s*&\s*|\s+)"
+_AUTHOR = (
+    rf"[(（](?!(?i:{any_of(MONTHS)})\b)(?:{_NAME}(?:{_AND}{_NAME}){{0,5}}(?:\s+et\s+al\.?)?[,，]?\s*"
+    rf"|\p{{Han}}{{1,4}}等?[,，]\s*){_YEAR}年?(?:[,:]\s*(?:pp?\.\s*)?\d[\d–-]*)?[)）]"
+)
+_ADDRESS = r"https?://[^\s<>\"”]*[^\s<>\"”.,;:!?)\]）】。，]"
+# A raised number behind a stop, an ideograph or a whole word; behind "km" it is part of a unit.
+_RAISED = r"(?<=[.,;:!?。，！？\"”')\]]|\p{Han}|\p{L}{4})[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}"
+_STYLES = regex.compile(
+    rf"(?P<address>{_ADDRESS})|(?P<numbered>{CITATION}|(?i:{NAMED})|{_RAISED})|(?P<author>{_AUTHOR})"
+)
+_NUMBER = regex.compile(r"\d+")
+_RANGE = regex.compile(r"(\d+)\s?[–-]\s?(\d+)")
+_LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_BEHIND = regex.compile(r"[†:：]\D.*")  # 【2†lines 5-9】
+
+
+class Citation(NamedTuple):
+    """A citation at ``text[start:end]``; ``numbers`` are the passages meant, () for names and addresses."""
+
+    span: Span
+    numbers: tuple[int, ...]
+
+
+def citations(text: str) -> tuple[Citation, ...]:
+    """Return the citations of a text in order: [1], [^1], 【1】, (passage 1), ¹, (Smith 2020), addresses.
+
+    >>> [found.numbers for found in citations("Built in 1866 [1, 3]. Rebuilt (Lee 1902).")]
+    [(1, 3), ()]
+    """
+    return tuple(
+        Citation(match.span(), _numbers(match[0]) if match["numbered"] else ())
+        for match in _STYLES.finditer(text)
+    )
+
+
+def _numbers(mark: str) -> tuple[int, ...]:
+    mark = mark.translate(_LOWERED)
+    if mark.startswith("【"):
+        mark = _BEHIND.sub("", mark)
+    found = {int(number) for number in _NUMBER.findall(mark)}
+    for first, last in _RANGE.findall(mark):
+        found.update(range(int(first), int(last) + 1))
+    return tuple(sorted(found))
+
 
 # A block of code that is never closed goes to the end, as Markdown reads it.
 _CODE = regex.compile(

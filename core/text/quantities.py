@@ -11,7 +11,7 @@ import regex
 
 from core.text.folding import folded
 from core.text.numbers import EN_YEAR, NUMBER_WORDS, WrittenNumber, any_of, is_vietnamese, numbers, spelled
-from core.text.stop_words import STOP_WORDS
+from core.text.words import STOP_WORDS, lines_of
 
 _CACHE = 16_384
 
@@ -48,41 +48,9 @@ class Date(NamedTuple):
         return (first, Date(self.year, self.day, self.month)) if self.swapped else (first,)
 
 
-# Dimension, then names with their size in the base unit. Names are compared folded, in small letters.
-_UNITS = {
-    "length": "km|kms|kilometer|kilometers|kilometre|kilometres|ki-lô-mét|cây số|公里|千米:1000 "
-    "m|meter|meters|metre|metres|mét|米|公尺:1 "
-    "cm|centimeter|centimeters|centimetre|centimetres|厘米|公分:0.01 "
-    "mm|millimeter|millimeters|millimetre|millimetres|毫米:0.001 mi|mile|miles|dặm|英里:1609.344 "
-    "ft|foot|feet|英尺:0.3048 yd|yard|yards:0.9144 inch|inches|英寸:0.0254",
-    "mass": "kg|kgs|kilogram|kilograms|kilogramme|kilogrammes|ki-lô-gam|cân|公斤|千克:1 斤:0.5 "
-    "g|gram|grams|gam|克:0.001 mg|milligram|milligrams|毫克:0.000001 "
-    "t|ton|tons|tonne|tonnes|tấn|吨:1000 lb|lbs|pound|pounds|磅:0.45359237",
-    "area": "km2|km²|square kilometers|square kilometres|平方公里|平方千米:1000000 "
-    "m2|m²|square meters|square metres|mét vuông|平方米:1 ha|hectare|hectares|héc-ta|公顷:10000 "
-    "acre|acres:4046.8564 square miles|平方英里:2589988.11",
-    "volume": "l|liter|liters|litre|litres|lít|升|公升:1 "
-    "ml|milliliter|milliliters|millilitre|millilitres|毫升:0.001",
-    "time": "s|sec|second|seconds|giây|秒:1 min|mins|minute|minutes|phút|分钟:60 "
-    "h|hr|hrs|hour|hours|giờ|小时:3600 day|days|ngày|天:86400 week|weeks|tuần|周:604800",
-    "months": "month|months|tháng|个月:1 year|years|năm|年:12 decade|decades|thập kỷ:120 "
-    "century|centuries|thế kỷ|世纪:1200",
-    "speed": "km/h|kph|kmh:1 mph:1.609344 m/s:3.6",
-    "power": "kw|kilowatt|kilowatts:1000 mw|megawatt|megawatts:1000000 w|watt|watts:1 "
-    "gw|gigawatt|gigawatts:1000000000",
-    "celsius": "°c|degrees celsius|độ c|摄氏度:1",
-    "fahrenheit": "°f|degrees fahrenheit|độ f|华氏度:1",
-    "percent": "%|percent|per cent|phần trăm:1",
-    "dollar": "$|usd|dollar|dollars|us dollars|đô la|美元:1",
-    "euro": "€|eur|euro|euros|欧元:1",
-    "sterling": "£|gbp|英镑:1",
-    "dong": "₫|vnd|đồng|越南盾:1",
-    "yuan": "¥|cny|rmb|yuan|元:1",
-}
 _UNIT = {
     name: (kind, float(size))
-    for kind, entries in _UNITS.items()
-    for names, size in (entry.rsplit(":", 1) for entry in regex.split(r"(?<=:[\d.]+)\s+", entries))
+    for kind, size, names in (line.split(maxsplit=2) for line in lines_of("units"))
     for name in names.split("|")
 }
 MONTHS = {

@@ -15,7 +15,7 @@ import regex
 
 from core.text.folding import folded, places
 from core.text.numbers import numbers
-from core.text.stop_words import STOP_WORDS
+from core.text.words import STOP_WORDS
 
 _CACHE = 16_384
 

@@ -11,6 +11,7 @@ import regex
 from core.text.quantities import MONTHS
 
 Span = tuple[int, int]
+_WRITTEN = regex.compile(r"(\d{1,9}):(\d{1,9})", regex.ASCII)
 
 # A mark that a passage is cited, behind a statement.
 CITATION = r"(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]|【\d{1,3}[^】]{0,20}】)"
@@ -114,6 +115,12 @@ def trimmed(text: str, start: int, end: int) -> Span:
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     return start, max(start, start + len(piece.strip()))
+
+
+def read_span(written: object) -> Span | None:
+    """Return the span that is written as ``start:end``; None for anything else."""
+    found = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def inside_brackets(text: str) -> list[bool]:

@@ -1,12 +1,34 @@
-"""Words in any script, and passages of an exact number of words."""
+"""Words in any script, those that say nothing of a subject, and passages of an exact number of words."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import regex
+
+ENGLISH = frozenset(
+    """
+    a about above after again against all also am an and any are as at be because been before being below
+    between both but by can cannot could did do does doing don down during each either else ever every few
+    for from further get got had has have having he her here hers herself him himself his how i if in into
+    is it its itself just ll may me might mine more most must my myself neither no nor not now of off on once
+    one only onto or other ought our ours ourselves out over own per re s same shall she should so some such
+    t than that the their theirs them themselves then there these they this those through thus to too under
+    until up upon us ve very was we were what when where whether which while who whom whose why will with
+    within without would yet you your yours yourself yourselves
+    """.split()
+)
+VIETNAMESE = frozenset(
+    "là của và các những một được đã đang sẽ bị trong ở có cho với này đó thì mà về tại từ khi như cũng rằng "
+    "vào ra do bởi theo nếu đến".split()
+)
+# Simplified, as folded texts are.
+CHINESE = frozenset("的了是在和与有被于为之其而及以这那个一他她它们就都也着")
+STOP_WORDS = ENGLISH | VIETNAMESE | CHINESE
+
 
 # An ideograph is a word of its own; elsewhere a word is a run of letters, digits and their marks.
 # Apostrophes and hyphens split, as rouge_score's tokeniser does.
@@ -24,21 +46,24 @@ class Passage(NamedTuple):
     end: int
 
 
+def lines_of(table: str) -> list[str]:
+    """Return the lines of ``tables/<table>.txt``; # begins a comment."""
+    text = files(__package__).joinpath("tables", f"{table}.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def pattern(table: str) -> Any:
+    """Compile a table of alternatives, one a line; a blank at its beginning continues the line before."""
+    lines = lines_of(table)
+    joined = "\n".join(line if line[0] == " " or not i else f"|{line}" for i, line in enumerate(lines))
+    return regex.compile(joined, regex.VERBOSE | regex.IGNORECASE | regex.DOTALL)
+
+
 def words(text: str) -> list[str]:
     """Split a text into words: Unicode-aware, NFC, case-folded, one word per CJK ideograph.
 
-    Parameters
-    ----------
-    text : str
-        Any text; decomposed and composed accents give the same words.
+    In order of appearance; decomposed and composed accents give the same words.
 
-    Returns
-    -------
-    list of str
-        In order of appearance; empty for a text without letters or digits.
-
-    Examples
-    --------
     >>> words("The Río Grande’s 2 banks")
     ['the', 'río', 'grande', 's', '2', 'banks']
     >>> words("大运河 is 1,794 km")
@@ -60,28 +85,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def passages(text: str, size: int = 100) -> list[Passage]:
-    """Cut a text into consecutive windows of exactly ``size`` words.
+    """Cut a text into consecutive windows of exactly ``size`` words, at least 1; the last may be shorter.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    size : int
-        Words per passage, at least 1. The last passage may be shorter.
+    ``text[p.start:p.end] == p.text``. A passage runs from its first word to the start of the next passage, so
+    punctuation stays with the word before it; outer white space is left out. ValueError for a size below 1.
 
-    Returns
-    -------
-    list of Passage
-        ``text[p.start:p.end] == p.text``. A passage runs from its first word to the start of the
-        next passage, so punctuation stays with the word before it; outer white space is left out.
-
-    Raises
-    ------
-    ValueError
-        ``size`` is below 1.
-
-    Examples
-    --------
     >>> [p.text for p in passages("One two, three. Four", size=3)]
     ['One two, three.', 'Four']
     """

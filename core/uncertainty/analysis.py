@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,10 +29,10 @@ from core.uncertainty.definitions import (
     UNSTABLE,
     VARIES,
 )
-from core.uncertainty.entropy import discrete_semantic_entropy
 from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, score
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
+from core.uncertainty.measures import discrete_semantic_entropy
 from core.uncertainty.quality import EstimatorPair, EstimatorQuality, comparisons, leaderboard
 from core.uncertainty.relations import Key, relations
 from core.uncertainty.samples import Samples
@@ -51,132 +50,34 @@ Embed = Callable[[Sequence[str]], npt.NDArray[Any]]
 class UncertaintyAnalysis:
     """What the samples of a run say.
 
-    Attributes
-    ----------
-    run : Run
-        The run.
-    queries : DataFrame
-        One row per question: ``query_id, question``, counts of its samples, ``n_meanings`` with the fewest
-        and the most in any order of the samples (``meanings_low, meanings_high``), ``meaning_share``, the
-        estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, differs_by_chance`` (see
-        `Meanings`), ``correct, reason, stability, grounding, quadrant``. What is undefined is missing;
-        ``reason`` says why the entropy is, ``stability`` is Undefined then.
-    samples : DataFrame
-        One row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p, meaning``
-        (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same words,
-        itself among them), ``agreement`` (with the other samples), ``is_consensus``.
-    texts : Mapping of str to Samples
-        By query id: the baseline first (empty where there is none), then the samples, in the order of
-        ``samples``.
-    stable_from : float
-        Share of samples in the largest meaning from which a question is stable.
+    ``queries``, one row per question: ``query_id, question``, counts of its samples, ``n_meanings`` with the
+    fewest and the most in any order of the samples (``meanings_low, meanings_high``), ``meaning_share``, the
+    estimators of `COLUMN_ESTIMATORS`, ``consensus_id, baseline_in_largest, differs_by_chance`` (see
+    `Meanings`), ``correct, reason, stability, grounding, quadrant``. What is undefined is missing; ``reason``
+    says why the entropy is, ``stability`` is Undefined then.
+
+    ``samples``, one row per sampled answer: ``query_id, sample_id, answer, status, temperature, top_p,
+    meaning`` (numbered from 1 within the question, the largest first), ``n_same`` (samples with the same
+    words, itself among them), ``agreement`` (with the other samples), ``is_consensus``. ``texts`` by query
+    id: the baseline first (empty where there is none), then the samples, in the order of ``samples``. A
+    question is stable from a share ``stable_from`` of its samples in the largest meaning.
     """
 
     run: Run
     queries: pd.DataFrame
     samples: pd.DataFrame
     texts: Mapping[str, Samples]
-    stable_from: float
-    _judged: _Judged
+    scores: Mapping[str, EstimatorScores]  # of every estimator that was measured, by name; rows as queries
+    correct: Floats
+    stable_from: float = DEFAULT_STABLE
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what no setting changes
 
     rule = MEANING_RULE
-
-    @property
-    def embedded(self) -> bool:
-        """Whether the texts were embedded, too."""
-        return "embedding_variance" in self.scores
-
-    @property
-    def scores(self) -> Mapping[str, EstimatorScores]:
-        """The values of every estimator that was measured, by name; rows as in ``queries``."""
-        return self._judged.scores
-
-    @property
-    def leaderboard(self) -> pd.DataFrame:
-        """One row per estimator, the best at finding wrong answers first; empty without labels.
-
-        Columns: ``name, title, level, is_baseline, n, n_wrong, auroc, auroc_low, auroc_high, p_value, auprc,
-        prr, aurc, e_aurc``, see `EstimatorQuality`.
-        """
-        return self._judged.leaderboard
-
-    @property
-    def comparisons(self) -> pd.DataFrame:
-        """Pairs of `COMPARED` estimators: the columns of `EstimatorPair`, and ``distinguishable``."""
-        return self._judged.comparisons
-
-    def quality(self, name: str) -> EstimatorQuality | None:
-        """Return how well one estimator finds wrong answers; None where that cannot be judged."""
-        found = {name: self.scores[name].uncertainty}
-        return None if self.not_judged else leaderboard(found, self._judged.correct)[0]
-
-    @property
-    def context(self) -> ContextTest:
-        """Whether the estimators move the right way when the passages are changed, where that was asked."""
-        return self._judged.context
-
-    @property
-    def not_judged(self) -> str | None:
-        """Why the estimators cannot be judged, in a sentence; None where they can."""
-        return self._judged.why_not
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """The estimators, judged when first asked for: the settings do not change them."""
-
-    run: Run
-    scores: Mapping[str, EstimatorScores]
-    correct: Floats
-
-    @cached_property
-    def context(self) -> ContextTest:
-        return context_test(self.run)
-
-    @property
-    def why_not(self) -> str | None:
-        known = set(self.correct[~np.isnan(self.correct)])
-        if np.isnan(self.scores[MEANING_ENTROPY].values).all():
-            return NOTHING
-        return NO_LABELS if not known else ONE_KIND if len(known) == 1 else None
-
-    @cached_property
-    def leaderboard(self) -> pd.DataFrame:
-        columns = ["name", "title", "level", "is_baseline", "n", "n_wrong"]
-        columns += ["auroc", "auroc_low", "auroc_high", *EstimatorQuality._fields[4:]]
-        rows = []
-        if self.why_not is None:
-            uncertainty = {name: one.uncertainty for name, one in self.scores.items()}
-            for found in leaderboard(uncertainty, self.correct):
-                one = ESTIMATORS[found.name]
-                values = [found.n, found.n_wrong, *found.auroc, *found[4:]]
-                rows.append([one.name, one.title, one.level, one.is_baseline, *values])
-        return pd.DataFrame(rows, columns=columns)
-
-    @cached_property
-    def comparisons(self) -> pd.DataFrame:
-        found: list[EstimatorPair] = []
-        if self.why_not is None:
-            measured = {name: self.scores[name].uncertainty for name in COMPARED if name in self.scores}
-            found = comparisons(measured, self.correct)
-        frame = pd.DataFrame(found, columns=[*EstimatorPair._fields])
-        return frame.assign(distinguishable=[pair.distinguishable for pair in found])
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What does not depend on settings; see `UncertaintyAnalysis`."""
-
-    run: Run
-    queries: pd.DataFrame
-    samples: pd.DataFrame
-    texts: Mapping[str, Samples]
-    judged: _Judged
 
     def labelled(
         self, stable_from: float = DEFAULT_STABLE, grounding: pd.Series | None = None
     ) -> UncertaintyAnalysis:
-        """Return the analysis with the labels of a threshold and the grounding of the claims."""
+        """Return the same analysis with the labels of a threshold and the grounding of the claims."""
         share = self.queries["meaning_share"]
         label = np.select(
             [share.isna() | self.queries["reason"].notna(), share >= stable_from, share < _MAJORITY],
@@ -186,33 +87,84 @@ class Measured:
         grounded = np.full(len(share), np.nan) if grounding is None else grounding.to_numpy(dtype=np.float64)
         queries = self.queries.assign(stability=label, grounding=grounded)
         queries["quadrant"] = quadrant(queries["stability"], grounded)
-        return UncertaintyAnalysis(self.run, queries, self.samples, self.texts, stable_from, self.judged)
+        return replace(self, queries=queries, stable_from=stable_from)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the texts were embedded, too."""
+        return "embedding_variance" in self.scores
+
+    @property
+    def leaderboard(self) -> pd.DataFrame:
+        """One row per estimator, the best at finding wrong answers first; empty without labels.
+
+        Columns: ``name, title, level, is_baseline, n, n_wrong, auroc, auroc_low, auroc_high, p_value, auprc,
+        prr, aurc, e_aurc``, see `EstimatorQuality`.
+        """
+        return self._once("leaderboard", self._leaderboard)
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Pairs of `COMPARED` estimators: the columns of `EstimatorPair`, and ``distinguishable``."""
+        return self._once("comparisons", self._comparisons)
+
+    @property
+    def context(self) -> ContextTest:
+        """Whether the estimators move the right way when the passages are changed, where that was asked."""
+        found: ContextTest = self._once("context", lambda: context_test(self.run))
+        return found
+
+    def quality(self, name: str) -> EstimatorQuality | None:
+        """Return how well one estimator finds wrong answers; None where that cannot be judged."""
+        found = {name: self.scores[name].uncertainty}
+        return None if self.not_judged else leaderboard(found, self.correct)[0]
+
+    @property
+    def not_judged(self) -> str | None:
+        """Why the estimators cannot be judged, in a sentence; None where they can."""
+        known = set(self.correct[~np.isnan(self.correct)])
+        if np.isnan(self.scores[MEANING_ENTROPY].values).all():
+            return NOTHING
+        return NO_LABELS if not known else ONE_KIND if len(known) == 1 else None
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._kept:
+            self._kept[name] = compute()
+        return self._kept[name]
+
+    def _leaderboard(self) -> pd.DataFrame:
+        columns = ["name", "title", "level", "is_baseline", "n", "n_wrong"]
+        columns += ["auroc", "auroc_low", "auroc_high", *EstimatorQuality._fields[4:]]
+        rows = []
+        if self.not_judged is None:
+            uncertainty = {name: one.uncertainty for name, one in self.scores.items()}
+            for found in leaderboard(uncertainty, self.correct):
+                one = ESTIMATORS[found.name]
+                values = [found.n, found.n_wrong, *found.auroc, *found[4:]]
+                rows.append([one.name, one.title, one.level, one.is_baseline, *values])
+        return pd.DataFrame(rows, columns=columns)
+
+    def _comparisons(self) -> pd.DataFrame:
+        found: list[EstimatorPair] = []
+        if self.not_judged is None:
+            measured = {name: self.scores[name].uncertainty for name in COMPARED if name in self.scores}
+            found = comparisons(measured, self.correct)
+        frame = pd.DataFrame(found, columns=[*EstimatorPair._fields])
+        return frame.assign(distinguishable=[pair.distinguishable for pair in found])
 
 
-def measure(run: Run, embed: Embed | None = None) -> Measured:
+def measure(run: Run, embed: Embed | None = None) -> UncertaintyAnalysis:
     """Measure the samples of a run by their texts and, where they are known, their probabilities.
 
-    No language model is called.
+    No language model is called. Without samples every question is undefined. ``embed`` takes texts, each
+    different one once, to their unit embeddings, (n, d): with it the estimators that need them are measured
+    too.
 
-    Parameters
-    ----------
-    run : Run
-        A run; without samples every question is undefined.
-    embed : callable, optional
-        From texts to their unit embeddings, shape (n, d): with it the estimators that need them are
-        measured too. It gets each different text once.
-
-    Returns
-    -------
-    Measured
-
-    Examples
-    --------
     >>> queries = pd.DataFrame({"query_id": ["q"], "question": ["Capital?"], "answer": ["Paris"]})
     >>> answers = ["Paris", "Paris.", "Rome"]
     >>> samples = pd.DataFrame({"query_id": "q", "sample_id": list("abc"), "answer": answers})
     >>> run = Run.create({"source": "upload"}, queries=queries, samples=samples)
-    >>> measure(run).labelled().queries[["n_meanings", "meaning_share", "stability"]].values.tolist()
+    >>> measure(run).queries[["n_meanings", "meaning_share", "stability"]].values.tolist()
     [[2, 0.6666666666666666, 'Varies']]
     """
     frame = run["samples"].reset_index(drop=True)
@@ -251,8 +203,9 @@ def measure(run: Run, embed: Embed | None = None) -> Measured:
         for reason, n in zip(scores[MEANING_ENTROPY].reasons, queries["n_samples"], strict=True)
     ]
     queries["reason"] = pd.Series(reasons, dtype="str")
-    judged = _Judged(run, MappingProxyType(scores), correct.to_numpy(dtype=np.float64, na_value=np.nan))
-    return Measured(run, queries, samples, MappingProxyType(texts), judged)
+    judged = correct.to_numpy(dtype=np.float64, na_value=np.nan)
+    kept = MappingProxyType(texts), MappingProxyType(scores)
+    return UncertaintyAnalysis(run, queries, samples, *kept, judged).labelled()
 
 
 def _texts(

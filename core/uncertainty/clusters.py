@@ -19,12 +19,7 @@ ENTAILMENT_THRESHOLD = 0.5
 class OrderDependence(NamedTuple):
     """How the number of groups depends on the order of the samples.
 
-    Attributes
-    ----------
-    given : int
-        Number of groups in the order given.
-    low, high : int
-        Fewest and most in any of the orders tried.
+    The number of groups in the order ``given``, and the fewest and most in any of the orders tried.
     """
 
     given: int
@@ -35,18 +30,9 @@ class OrderDependence(NamedTuple):
 def greedy_clusters(equivalent: ArrayLike) -> Ints:
     """Group answers: each joins the first group whose first member it is equivalent to, or opens a new one.
 
-    Parameters
-    ----------
-    equivalent : array_like of bool, shape (n, n)
-        Symmetric: whether two answers mean the same, by entailment both ways or by a threshold.
+    ``equivalent``, (n, n): whether two answers mean the same, symmetric. Returns group numbers from 0 in
+    order of appearance, (n,).
 
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Group numbers from 0 in order of appearance.
-
-    Examples
-    --------
     The third answer is equivalent to both of the first two, which differ; the first match wins:
 
     >>> greedy_clusters([[1, 0, 1], [0, 1, 1], [1, 1, 1]]).tolist()
@@ -78,19 +64,8 @@ def both_ways(entailment: ArrayLike, threshold: float = ENTAILMENT_THRESHOLD) ->
 def order_dependence(equivalent: ArrayLike, n_orders: int = 200, seed: int = 0) -> OrderDependence:
     """Count the groups in shuffled orders: the order matters where equivalence is not transitive.
 
-    Parameters
-    ----------
-    equivalent : array_like of bool, shape (n, n)
-        As for `greedy_clusters`.
-    n_orders, seed : int
-        Number of random orders; same seed, same orders.
+    Same ``seed``, same random orders; ``equivalent`` as for `greedy_clusters`.
 
-    Returns
-    -------
-    OrderDependence
-
-    Examples
-    --------
     A chain, where only neighbours are equivalent, is one group or two:
 
     >>> tuple(order_dependence([[1, 1, 0], [1, 1, 1], [0, 1, 1]]))

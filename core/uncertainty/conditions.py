@@ -36,12 +36,8 @@ class Shown(NamedTuple):
 class Design:
     """The prompts of the context test.
 
-    Attributes
-    ----------
-    tests : Mapping
-        By question, in the run's order, and condition: the passages in prompt order.
-    passed_over : Mapping of str to int
-        Questions that were looked at and cannot be tested, by reason.
+    ``tests``: by question, in the run's order, and condition, the passages in prompt order. ``passed_over``:
+    questions that were looked at and cannot be tested, by reason.
     """
 
     tests: Mapping[str, Mapping[str, tuple[Shown, ...]]]
@@ -56,24 +52,11 @@ def designed(run: Run, n: int, seed: int = 0, guess: bool = False) -> Design:
     verified, the one without which the answer changes most. The others keep their labels.
 
     Added are as many passages as the question has, drawn from questions that share no passage with it, none
-    of which holds the answer or a reference answer word for word; at places that are drawn, too. Drawn by
-    the seed and the question's id, so that they do not depend on n.
+    of which holds the answer or a reference answer word for word; at places that are drawn, too. Drawn by the
+    seed and the question's id, so that they do not depend on n.
 
-    Parameters
-    ----------
-    run : Run
-        A run with answers.
-    n : int
-        Questions wanted; fewer where fewer can be tested.
-    seed : int
-        Of what is added.
-    guess : bool
-        Whether to take questions that were not asked yet, as if the first passage supported their answer: to
-        estimate the cost.
-
-    Returns
-    -------
-    Design
+    ``guess`` takes questions that were not asked yet, as if the first passage supported their answer: to
+    estimate the cost.
     """
     tests: dict[str, Mapping[str, tuple[Shown, ...]]] = {}
     passed_over: Counter[str] = Counter()

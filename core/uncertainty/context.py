@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,22 +33,12 @@ _ALPHA = 0.05
 class Change(NamedTuple):
     """How one estimator moves under one condition, question by question.
 
-    Attributes
-    ----------
-    condition, name : str
-        What was done to the passages; the estimator.
-    n : int
-        Questions in which it is defined before and after.
-    n_rising, n_falling, n_same : int
-        Of these, with more uncertainty after the change, with less, with the same.
-    mean, low, high : float
-        Mean change of uncertainty (whatever the estimator counts) and its 95 % interval, of it alone.
-    p_value : float
-        That the mean change is 0, by exchanging within pairs; adjusted for all estimators tested with it.
-    outcome : str
-        Passes, fails or cannot be told; see `judged`.
-    needed : int or None
-        About how many questions would tell, where it cannot be told (`core.stats.cases_needed`).
+    ``condition``: what was done to the passages; ``name`` of the estimator, which is defined before and after
+    in ``n`` questions; of these, ``n_rising`` have more uncertainty after the change, ``n_falling`` less.
+    ``mean`` change of uncertainty (whatever the estimator counts) with its 95 % interval, of it alone.
+    ``p_value`` that the mean is 0, by exchanging within pairs, adjusted for all estimators tested with it.
+    ``outcome``: see `judged`. ``needed``: about how many questions would tell, where it cannot be told
+    (`core.stats.cases_needed`).
     """
 
     condition: str
@@ -68,20 +58,10 @@ class Change(NamedTuple):
 def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str, ArrayLike]) -> list[Change]:
     """Test how estimators move, and judge each; p-values are adjusted for all of them (Holm).
 
-    Parameters
-    ----------
-    condition : str
-        What was done to the passages; it decides which way is right, see `judged`.
-    before, after : mapping of str to array_like of shape (n,)
-        Uncertainty of the same questions by each estimator; higher = more uncertain, NaN = undefined.
+    ``condition``, what was done to the passages, decides which way is right, see `judged`. ``before`` and
+    ``after``: uncertainty of the same questions by each estimator, (n,); higher = more uncertain, NaN =
+    undefined.
 
-    Returns
-    -------
-    list of Change
-        In the order of ``before``.
-
-    Examples
-    --------
     >>> calm = [0.0, 0.1, 0.0, 0.2, 0.1, 0.0, 0.1]
     >>> found = changes("without_support", {"a": calm}, {"a": [0.5, 0.9, 0.4, 0.9, 0.8, 0.6, 0.5]})[0]
     >>> found.n_rising, round(found.mean, 2), found.p_value, found.outcome
@@ -112,20 +92,10 @@ def changes(condition: str, before: Mapping[str, ArrayLike], after: Mapping[str,
         low, high = paired_interval(first, second)
         found.append(
             Change(
-                condition,
-                name,
-                change.size,
-                rising,
-                falling,
-                change.size - rising - falling,
-                mean,
-                low,
-                high,
-                float(moved),
-                outcome,
-                needed,
+                condition, name, change.size, rising, falling, change.size - rising - falling, mean, low,
+                high, float(moved), outcome, needed,
             )
-        )
+        )  # fmt: skip
     return found
 
 
@@ -147,15 +117,10 @@ def judged(condition: str, mean: float, p_value: float, holds: bool) -> str:
 class ContextTest:
     """The context test of a run.
 
-    Attributes
-    ----------
-    query_ids : tuple of str
-        The questions tested.
-    before, after : Mapping
-        By condition, of each question: the answers to the unchanged prompt and to the changed one. Both begin
-        with the answer at temperature 0, and go on with the samples that were drawn alike.
-    passed_over : Mapping of str to int
-        Questions that could not be tested, by reason; those before the last one tested.
+    ``query_ids`` were tested. ``before`` and ``after``, by condition, of each: the answers to the unchanged
+    prompt and to the changed one; both begin with the answer at temperature 0, and go on with the samples
+    that were drawn alike. ``passed_over``: questions that could not be tested, by reason; those before the
+    last one tested.
     """
 
     query_ids: tuple[str, ...]
@@ -218,19 +183,11 @@ class ContextTest:
 
 def context_test(run: Run) -> ContextTest:
     """Return the context test of a run; without questions where it was not run. No model is called."""
-    rows = run["context_samples"]
-    rows = rows[rows["answer"].notna()]
-    given: dict[tuple[str, str], dict[str, str]] = {}
-    for query_id, condition, sample_id, answer in rows[
-        ["query_id", "condition", "sample_id", "answer"]
-    ].itertuples(index=False):
-        given.setdefault((query_id, condition), {})[sample_id] = answer
+    rows = run["context_samples"].dropna(subset="answer")
+    given = _answers(rows, ["query_id", "condition"])
     tested = run.queries[run.queries["query_id"].isin(rows["query_id"])]
-    samples = run["samples"]
-    samples = samples[samples["query_id"].isin(tested["query_id"]) & samples["answer"].notna()]
-    drawn: dict[str, dict[str, str]] = {}
-    for query_id, sample_id, answer in samples[["query_id", "sample_id", "answer"]].itertuples(index=False):
-        drawn.setdefault(query_id, {})[sample_id] = answer
+    samples = run["samples"].dropna(subset="answer")
+    drawn = _answers(samples[samples["query_id"].isin(tested["query_id"])], "query_id")
     before: dict[str, tuple[Samples, ...]] = {}
     after: dict[str, tuple[Samples, ...]] = {}
     for condition in CHANGED:
@@ -248,6 +205,13 @@ def context_test(run: Run) -> ContextTest:
     return ContextTest(
         tuple(tested["query_id"]), before, after, Counter(facts.get("context_passed_over") or {})
     )
+
+
+def _answers(rows: pd.DataFrame, by: str | list[str]) -> dict[Any, dict[str, str]]:
+    return {
+        key: dict(zip(own["sample_id"], own["answer"], strict=True))
+        for key, own in rows.groupby(by, sort=False)
+    }
 
 
 def _paired(first: Mapping[str, str], second: Mapping[str, str], question: str) -> tuple[Samples, Samples]:

@@ -5,19 +5,105 @@ Adding one is one entry; everything that scores, compares or shows estimators re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from core.arrays import Floats
-from core.uncertainty import embedding, entropy, lexical, spectral, tokens
-from core.uncertainty.estimator import ANSWER, REASONS, Estimator
-from core.uncertainty.samples import Samples
+from core.socket import REASON, Definition, by_name
+from core.uncertainty import measures, spectral
+from core.uncertainty.samples import Estimate, Samples
 from core.uncertainty.similarity import agreement, mean_off_diagonal, typical_agreement
 
+QUESTION, ANSWER = "question", "answer"
+
+REASONS = by_name(
+    Definition("not_measured", "Not measured", "This run lacks what the estimator reads.", REASON),
+    Definition("one_sample", "One sample", "Fewer than two answers: nothing can agree or differ.", REASON),
+    Definition("all_empty", "All empty", "No sample holds a word.", REASON),
+    Definition("all_abstained", "No answer sampled",
+        "Every sample is a refusal or empty: there is no answer to judge.", REASON),
+    Definition("empty_answer", "Empty answer", "The answer holds no word.", REASON),
+    Definition("abstained_answer", "Refusal", "The answer is a refusal: it claims nothing.", REASON),
+    Definition("missing_values", "Missing values", "A value that the estimator needs is missing.", REASON),
+)  # fmt: skip
+
+
+_WHOLE = {"embeddings", "entailment"}  # fields of which no value may be missing
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """One way to tell how uncertain an answer is.
+
+    ``measure`` takes `Samples` that hold what it ``needs``, fields beside the texts. ``range``: of its
+    values, n is the number of samples. ``rises_with`` says what a higher value means, ``level`` whether it
+    judges the question (all samples) or the first answer. ``samples``: whether it needs two answers or more,
+    as many calls as samples, shared by all that need them; ``extra_calls`` come on top. ``is_baseline``: it
+    is trivial, and an estimator that does not beat it is not worth its cost.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    measure: Callable[[Samples], float]
+    range: str
+    paper: str = ""
+    rises_with: str = "uncertainty"
+    level: str = QUESTION
+    needs: tuple[str, ...] = ()
+    samples: bool = True
+    extra_calls: int = 0
+    is_baseline: bool = False
+
+    @property
+    def definition(self) -> Definition:
+        """The entry of the glossary."""
+        return Definition(
+            self.name,
+            self.title,
+            self.meaning,
+            range=self.range,
+            direction=f"higher = more {self.rises_with}",
+            undefined_when="what it needs was not measured, or there is no answer to judge",
+            source=self.paper,
+        )
+
+    def calls(self, n_samples: int) -> int:
+        """Return how many calls of the model it needs beside the answer itself."""
+        return (n_samples if self.samples else 0) + self.extra_calls
+
+    def estimate(self, samples: Samples) -> Estimate:
+        """Return its value for one question; NaN with a reason where it is undefined."""
+        reason = self._undefined(samples)
+        value = math.nan if reason else float(self.measure(samples))
+        return Estimate(value, reason or ("missing_values" if math.isnan(value) else None))
+
+    def _undefined(self, samples: Samples) -> str | None:
+        if any(getattr(samples, need) is None for need in self.needs):
+            return "not_measured"
+        # A failed check is no "they differ".
+        if any(not np.isfinite(samples.array(need)).all() for need in _WHOLE & {*self.needs}):
+            return "missing_values"
+        # An answer is compared with at least one more text; a question needs two samples.
+        texts = samples.texts if self.level == ANSWER else samples.sampled
+        if not texts or (self.samples and len(texts) < 2):
+            return "one_sample"
+        if self.level == ANSWER and samples.status[0] != "answered":
+            return f"{samples.status[0]}_answer"
+        found = set(samples.sampled_status) if self.samples else {"answered"}
+        if "answered" in found:
+            return None
+        return "all_abstained" if "abstained" in found else "all_empty"
+
+
 Measure = Callable[[Samples], float]
+# Name, title, meaning, measure by kind, range, paper, other fields of `Estimator`.
+_Family = tuple[str, str, str, Callable[[Samples, str], float], str, str, dict[str, Any]]
 
 _LIN = "Lin, Trivedi, Sun 2023, arXiv 2305.19187"
 _FARQUHAR = "Farquhar et al. 2024, Nature 630"
@@ -36,88 +122,61 @@ _RULES = {"exact": ("same words", ()), "content": ("words of content", ())} | {
     kind: _KINDS[kind] for kind in ("rouge_l", "cosine", "entailment")
 }
 
-_ON_GRAPH = (
+# Measures of how alike the samples are, for every kind of likeness, and of their groups, for every rule.
+_BY_LIKENESS: tuple[_Family, ...] = (
     ("sum_eigen", "SumEigen", "Soft number of meanings among the samples.",
-        spectral.sum_eigen, "[1, n]", _LIN),
+        lambda s, kind: spectral.sum_eigen(s.graph(kind)), "[1, n]", _LIN, {}),
     ("degree", "Degree", "Mean dissimilarity of the samples.",
-        spectral.degree_uncertainty, "[0, 1 − 1/n]", _LIN),
+        lambda s, kind: spectral.degree_uncertainty(s.graph(kind)), "[0, 1 − 1/n]", _LIN, {}),
     ("eccentricity", "Eccentricity", "Spread of the samples over the leading eigenvectors of their graph.",
-        spectral.eccentricity, "[0, √n)", _LIN),
+        lambda s, kind: spectral.eccentricity(s.graph(kind)), "[0, √n)", _LIN, {}),
     ("kernel_entropy", "Kernel language entropy", "Entropy of the heat kernel of the samples' graph.",
-        spectral.kernel_language_entropy, "(0, ln n]", _NIKITIN),
-)  # fmt: skip
-_ON_ANSWER = (
+        lambda s, kind: spectral.kernel_language_entropy(s.graph(kind)), "(0, ln n]", _NIKITIN, {}),
     ("agreement", "Agreement", "Mean likeness of this answer to its samples.",
-        agreement, "[0, 1]", _OWN, "confidence"),
+        lambda s, kind: agreement(s.similarity(kind)), "[0, 1]", _OWN,
+        {"rises_with": "confidence", "level": ANSWER}),
     ("answer_eccentricity", "Eccentricity of the answer",
         "Distance of this answer from the centre of the graph's leading eigenvectors.",
-        lambda graph: float(spectral.answer_eccentricity(graph)[0]), "[0, 1)", _LIN, "uncertainty"),
+        lambda s, kind: float(spectral.answer_eccentricity(s.similarity(kind))[0]), "[0, 1)", _LIN,
+        {"level": ANSWER}),
 )  # fmt: skip
-_ON_CLUSTERS = (
+_BY_RULE: tuple[_Family, ...] = (
     ("semantic_sets", "Number of meanings", "Groups of samples that mean the same.",
-        entropy.number_of_semantic_sets, "1 to n", _LIN),
+        lambda s, rule: measures.number_of_semantic_sets(s.clusters(rule)), "1 to n", _LIN, {}),
     ("semantic_entropy", "Semantic entropy", "Entropy of the share of samples in each group of one meaning.",
-        entropy.discrete_semantic_entropy, "[0, ln n]", _FARQUHAR),
-)  # fmt: skip
-_ON_WEIGHTED_CLUSTERS = (
+        lambda s, rule: measures.discrete_semantic_entropy(s.clusters(rule)), "[0, ln n]", _FARQUHAR, {}),
     ("weighted_entropy", "Semantic entropy by probability",
         "Entropy of groups weighted by the probability of their answers, at equal length.",
-        entropy.semantic_entropy, "[0, ln n]", _KUHN),
+        lambda s, rule: measures.semantic_entropy(s.clusters(rule), s.rows("logprobs")), "[0, ln n]", _KUHN,
+        {"needs": ("logprobs",)}),
     ("kuhn_entropy", "Semantic entropy, not normalised",
         "Mean over groups of minus the log of their summed probability, as TruthTorchLM has it.",
-        entropy.kuhn_entropy, "any number", _KUHN),
+        lambda s, rule: measures.kuhn_entropy(s.clusters(rule), s.rows("logprobs")), "any number", _KUHN,
+        {"needs": ("logprobs",)}),
 )  # fmt: skip
-
-
-def _on_graph(measure: Callable[[Floats], float], kind: str) -> Measure:
-    return lambda s: measure(s.graph(kind))
-
-
-def _on_answer(measure: Callable[[Floats], float], kind: str) -> Measure:
-    return lambda s: measure(s.similarity(kind))
-
-
-def _on_clusters(measure: Callable[..., float], rule: str, *weights: str) -> Measure:
-    return lambda s: measure(s.clusters(rule), *(s.rows(name) for name in weights))
 
 
 def _mix(*kinds: str, measure: Callable[[Floats], float] = agreement) -> Measure:
     return lambda s: float(np.mean([measure(s.similarity(kind)) for kind in kinds]))
 
 
-def _variance(variant: embedding.Variant) -> Measure:
-    return lambda s: embedding.embedding_variance(s.rows("embeddings"), variant)
+def _variance(variant: measures.Variant) -> Measure:
+    return lambda s: measures.embedding_variance(s.rows("embeddings"), variant)
 
 
 def _for_all_kinds() -> Iterator[Estimator]:
     """Yield the measures that exist for every kind of likeness or rule of equivalence."""
-    for kind, (words, needs) in _KINDS.items():
-        for name, title, meaning, graph_measure, limits, paper in _ON_GRAPH:
-            measure = _on_graph(graph_measure, kind)
-            yield Estimator(
-                f"{name}_{kind}", f"{title}, {words}", meaning, measure, limits, paper, needs=needs
-            )
-        for name, title, meaning, answer_measure, limits, paper, rises_with in _ON_ANSWER:
-            measure = _on_answer(answer_measure, kind)
-            yield Estimator(
-                f"{name}_{kind}",
-                f"{title}, {words}",
-                meaning,
-                measure,
-                limits,
-                paper,
-                rises_with,
-                ANSWER,
-                needs,
-            )
-    for rule, (words, needs) in _RULES.items():
-        for table, weights in ((_ON_CLUSTERS, ()), (_ON_WEIGHTED_CLUSTERS, ("logprobs",))):
-            for name, title, meaning, cluster_measure, limits, paper in table:
-                measure = _on_clusters(cluster_measure, rule, *weights)
-                needed = (*needs, *weights)
+    for families, kinds in ((_BY_LIKENESS, _KINDS), (_BY_RULE, _RULES)):
+        for kind, (words, needs) in kinds.items():
+            for name, title, meaning, measure, limits, paper, more in families:
                 yield Estimator(
-                    f"{name}_{rule}", f"{title}, {words}", meaning, measure, limits, paper, needs=needed
-                )
+                    f"{name}_{kind}", f"{title}, {words}", meaning, _of_kind(measure, kind), limits, paper,
+                    **{**more, "needs": (*needs, *more.get("needs", ()))},
+                )  # fmt: skip
+
+
+def _of_kind(measure: Callable[[Samples, str], float], kind: str) -> Measure:
+    return lambda s: measure(s, kind)
 
 
 _EMBEDDED = ("embeddings",)
@@ -132,9 +191,9 @@ _SINGLE = (
         _variance("std_distance"), "[0, 1]", needs=_EMBEDDED),
     Estimator("lexical_diversity", "Lexical diversity",
         "Share of different words among all words of the samples.",
-        lambda s: lexical.lexical_diversity(s.sampled), "(0, 1]"),
+        lambda s: measures.lexical_diversity(s.sampled), "(0, 1]"),
     Estimator("mean_pairwise_rouge", "Mean pairwise ROUGE-L", "Mean ROUGE-L of every two samples.",
-        _on_graph(mean_off_diagonal, "rouge_l"), "[0, 1]", _KUHN, "confidence"),
+        lambda s: mean_off_diagonal(s.graph("rouge_l")), "[0, 1]", _KUHN, "confidence"),
     Estimator("agreement_text", "Agreement, words and ROUGE-L",
         "Mean of the agreement by shared words and by ROUGE-L.",
         _mix("jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER),
@@ -155,12 +214,12 @@ _SINGLE = (
         "confidence", ANSWER, ("verbalised",), samples=False, extra_calls=1),
     Estimator("contradiction_rate", "Self-check",
         "How often the samples contradict a sentence of the answer.",
-        lambda s: tokens.contradiction_rate(s.array("contradiction")), "[0, 1]",
+        lambda s: measures.contradiction_rate(s.array("contradiction")), "[0, 1]",
         "Manakul, Liusie, Gales 2023, arXiv 2303.08896", level=ANSWER, needs=("contradiction",)),
     Estimator("distinct_answers", "Different answers", "How many different answers were sampled.",
-        lambda s: lexical.distinct_answers(s.sampled), "1 to n", is_baseline=True),
+        lambda s: measures.distinct_answers(s.sampled), "1 to n", is_baseline=True),
     Estimator("answer_length", "Length of the answer", "Words of the answer.",
-        lambda s: lexical.answer_length(s.texts[0]), "whole numbers from 1",
+        lambda s: measures.answer_length(s.texts[0]), "whole numbers from 1",
         level=ANSWER, samples=False, is_baseline=True),
 )  # fmt: skip
 
@@ -176,14 +235,7 @@ TEXT_ONLY = tuple(name for name, estimator in ESTIMATORS.items() if not estimato
 class EstimatorScores:
     """The values of one estimator for many questions.
 
-    Attributes
-    ----------
-    estimator : Estimator
-        What was measured.
-    values : ndarray of shape (n,)
-        NaN where undefined.
-    reasons : tuple of (str or None)
-        Why, for each question.
+    ``values``, (n,), NaN where undefined, and ``reasons`` why.
     """
 
     estimator: Estimator
@@ -199,20 +251,9 @@ class EstimatorScores:
 def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> dict[str, EstimatorScores]:
     """Score many questions by many estimators.
 
-    Parameters
-    ----------
-    questions : sequence of Samples
-        One per question.
-    names : iterable of str, optional
-        Keys of `ESTIMATORS`; all by default. What a question lacks is undefined, with a reason.
+    ``questions`` has one `Samples` per question; ``names`` are keys of `ESTIMATORS`, all by default. What a
+    question lacks is undefined, with a reason.
 
-    Returns
-    -------
-    dict of str to EstimatorScores
-        In the order of the names.
-
-    Examples
-    --------
     >>> questions = [Samples(["Paris", "Paris."]), Samples(["Paris", "Rome"]), Samples(["Paris"])]
     >>> found = score(questions, ["agreement_text"])["agreement_text"]
     >>> found.values.tolist(), found.reasons

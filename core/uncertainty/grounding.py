@@ -14,20 +14,9 @@ UNGROUNDED = 0.5  # share of an answer's claims below which it is ungrounded
 def quadrant(stability: pd.Series, grounding: Floats) -> pd.Series:
     """Return the quadrant of each question, missing where stability or grounding is.
 
-    Parameters
-    ----------
-    stability : Series of str
-        Label of each question.
-    grounding : ndarray of shape (n,)
-        Share of the answer's claims that a passage supports, NaN where unknown.
+    ``stability``: the label of each question; ``grounding``, (n,): the share of the answer's claims that a
+    passage supports, NaN where unknown. Returns names of `QUADRANTS`.
 
-    Returns
-    -------
-    Series of str
-        One of `QUADRANTS`, by name.
-
-    Examples
-    --------
     >>> labels = pd.Series(["Stable", "Stable", "Varies", "Undefined"])
     >>> quadrant(labels, np.array([1.0, 0.2, 0.5, 1.0])).to_list()
     ['Stable, grounded', 'Stable, ungrounded', 'Not stable, grounded', nan]
@@ -40,19 +29,9 @@ def quadrant(stability: pd.Series, grounding: Floats) -> pd.Series:
 def quadrant_counts(quadrants: pd.Series) -> pd.DataFrame:
     """Count the questions of each quadrant, beside what chance gives.
 
-    Parameters
-    ----------
-    quadrants : Series of str
-        As from `quadrant`.
+    Columns ``quadrant, n, of, expected``: the questions in it, all that have one, and how many there would be
+    if stability and grounding had nothing to do with each other (row total × column total / all).
 
-    Returns
-    -------
-    DataFrame
-        ``quadrant, n, of, expected``: the questions in it, all that have one, and how many there would be
-        if stability and grounding had nothing to do with each other (row total × column total / all).
-
-    Examples
-    --------
     >>> names = pd.Series(["Stable, grounded"] * 3 + ["Not stable, ungrounded"])
     >>> quadrant_counts(names)[["n", "expected"]].values.tolist()
     [[3.0, 2.25], [0.0, 0.75], [0.0, 0.75], [1.0, 0.25]]

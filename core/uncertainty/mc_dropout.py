@@ -23,9 +23,8 @@ from core.llm.types import LLM, Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, TEMPERATURES, TOP_PS, check_model, drawn
 from core.stats import bootstrap_interval, wilson_interval
-from core.uncertainty.embedding import consensus, embedding_variance
-from core.uncertainty.estimator import REASONS
-from core.uncertainty.lexical import lexical_diversity
+from core.uncertainty.estimators import REASONS
+from core.uncertainty.measures import consensus, embedding_variance, lexical_diversity
 
 _RESAMPLES = 1_000
 
@@ -34,23 +33,14 @@ _RESAMPLES = 1_000
 class ConfidenceResult:
     """What `MCDropoutConfidence` says of a question.
 
-    Attributes
-    ----------
-    answers : list of str
-        The sampled answers, without empty ones.
-    consensus_answer : str
-        The one nearest the centroid of all; "" where there is none.
-    uncertainty_score, embedding_variance : float
-        Mean squared distance of the answers' unit embeddings from their centroid, in [0, 1]; NaN for fewer
-        than two answers.
-    confidence : float
-        1 − uncertainty.
-    lexical_diversity : float
-        Different words / all words.
-    metadata : dict
-        ``interval`` of the confidence (95 %, bootstrap over the answers), ``reason`` where it is undefined,
-        ``n_calls`` asked, ``n_saved`` by stopping early, ``n_empty`` and ``n_failed`` among them,
-        ``temperatures``, ``top_ps`` and ``seeds`` of the answers, ``model``, ``embedding_model``, ``seed``.
+    ``answers`` without empty ones; ``consensus_answer`` is the one nearest the centroid of all, "" where
+    there is none. ``uncertainty_score``, the ``embedding_variance``: mean squared distance of the answers'
+    unit embeddings from their centroid, in [0, 1]; NaN for fewer than two answers. ``confidence`` is 1 −
+    uncertainty, ``lexical_diversity`` different words / all words.
+
+    ``metadata``: ``interval`` of the confidence (95 %, bootstrap over the answers), ``reason`` where it is
+    undefined, ``n_calls`` asked, ``n_saved`` by stopping early, ``n_empty`` and ``n_failed`` among them,
+    ``temperatures``, ``top_ps`` and ``seeds`` of the answers, ``model``, ``embedding_model``, ``seed``.
     """
 
     answers: list[str]
@@ -65,6 +55,8 @@ class ConfidenceResult:
 class MCDropoutConfidence:
     """Confidence from several answers to the same prompt.
 
+    `InputError` for a value outside its range, or an ``llm_client`` that is no model and stands for none.
+
     Parameters
     ----------
     llm_client : LLM, str, client of ollama or callable
@@ -74,21 +66,12 @@ class MCDropoutConfidence:
     embedding_model : str
         Sentence-transformers model by name or path; the default needs no network.
     temperature_range, top_p_range : (float, float)
-        Each answer's temperature and top-p are drawn uniformly from these.
-    max_tokens : int
-        Of an answer.
-    seed : int
-        Same seed, same requests.
+        Each answer's temperature and top-p are drawn uniformly from these; same ``seed``, same requests.
     stop_width : float, optional
         Stop after 5, 10 or 20 answers where the interval is no wider than this. Looking several times makes
         the interval a little too narrow.
     cache : CompletionCache, optional
         Answers are kept here, so that a stopped job goes on where it was.
-
-    Raises
-    ------
-    InputError
-        A value outside its range, or an ``llm_client`` that is no model and stands for none.
     """
 
     PRESETS: ClassVar[Mapping[str, int]] = PRESETS
@@ -125,23 +108,9 @@ class MCDropoutConfidence:
     ) -> ConfidenceResult:
         """Sample answers to a question and measure how far they agree.
 
-        Parameters
-        ----------
-        prompt, context, question : str
-            The instruction, the passages, and what is asked.
-        model : str, optional
-            Name of the model, where it is to be checked.
-
-        Returns
-        -------
-        ConfidenceResult
-
-        Raises
-        ------
-        InputError
-            ``model`` is not the model of ``llm_client``.
-        BackendError
-            The model cannot be reached, or answered nothing.
+        ``prompt``, ``context`` and ``question`` are the instruction, the passages, and what is asked;
+        ``model`` is the name of the model, where it is to be checked. `InputError` where that is not the
+        model of ``llm_client``, `BackendError` where it cannot be reached, or answered nothing.
         """
         check_model(self._llm, model)
         text = f"{prompt}\n\nContext:\n{context}\n\nQuestion: {question}\nAnswer:"

@@ -16,12 +16,8 @@ from core.uncertainty.similarity import content
 class Meanings(NamedTuple):
     """Groups of samples.
 
-    Attributes
-    ----------
-    numbers : ndarray of int, shape (n,)
-        The meaning of each sample, from 1: the largest, then the next.
-    baseline_size : int
-        How many samples have the meaning of the baseline answer; 0 where none has.
+    ``numbers``, (n,): the meaning of each sample, from 1, the largest first. ``baseline_size``: how many
+    samples have the meaning of the baseline answer; 0 where none has.
     """
 
     numbers: Ints

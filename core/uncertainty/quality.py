@@ -29,22 +29,11 @@ from core.text.display import count
 class EstimatorQuality(NamedTuple):
     """The quality of one estimator on labelled answers.
 
-    Attributes
-    ----------
-    name : str
-        Of the estimator.
-    n, n_wrong : int
-        Answers with a label and a value; wrong ones among them.
-    auroc : (value, low, high)
-        Of finding the wrong answers; chance is 0.5.
-    p_value : float
-        Of "it has nothing to do with correctness", two-sided, adjusted by Holm's method for all estimators.
-    auprc : float
-        Of finding the wrong answers; chance is the share of wrong answers.
-    prr : float
-        Share of the possible gain from answering the surest only; chance is 0.
-    aurc, e_aurc : float
-        Mean error rate over all coverages, and its excess over a perfect ranking; lower is better.
+    ``n`` answers have a label and a value, ``n_wrong`` of them are wrong. ``auroc`` (value, low, high) of
+    finding the wrong answers; chance is 0.5. ``p_value`` of "it has nothing to do with correctness",
+    two-sided, adjusted by Holm's method for all estimators. ``auprc`` of finding the wrong answers; chance is
+    their share. ``prr``: share of the possible gain from answering the surest only; chance is 0. ``aurc``:
+    mean error rate over all coverages, ``e_aurc`` its excess over a perfect ranking; lower is better.
     """
 
     name: str
@@ -61,16 +50,8 @@ class EstimatorQuality(NamedTuple):
 class EstimatorPair(NamedTuple):
     """Two estimators compared on the same answers.
 
-    Attributes
-    ----------
-    first, second : str
-        Names; the first has the higher AUROC.
-    n : int
-        Labelled answers that both could score.
-    difference, low, high : float
-        AUROC of the first minus that of the second, with its interval.
-    p_value : float
-        Adjusted by Holm's method for all pairs compared.
+    The ``first`` has the higher AUROC; ``n`` labelled answers have a value of both. ``difference`` of their
+    AUROCs with its interval; ``p_value`` adjusted by Holm's method for all pairs compared.
     """
 
     first: str
@@ -90,21 +71,10 @@ class EstimatorPair(NamedTuple):
 def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[EstimatorQuality]:
     """Judge estimators by labelled answers, the best AUROC first.
 
-    Parameters
-    ----------
-    uncertainty : mapping of str to array_like of shape (n,)
-        Of each estimator: higher = more uncertain, NaN = undefined. Give the trivial baselines too.
-    correct : array_like of shape (n,)
-        Whether each answer is right; NaN where unknown.
+    ``uncertainty`` of each estimator, (n,): higher = more uncertain, NaN = undefined; give the trivial
+    baselines too. ``correct``, (n,): whether each answer is right; NaN where unknown. Measures but AURC are
+    NaN where all or none are right. Estimators without a value are last.
 
-    Returns
-    -------
-    list of EstimatorQuality
-        Measures but AURC are NaN where all or none of the answers are right. Estimators without a value are
-        last.
-
-    Examples
-    --------
     >>> best, other = leaderboard({"a": [3, 1, 2, 4], "b": [1, 2, 3, 4]}, [0, 1, 1, 0])
     >>> best.name, best.auroc[0], other.auroc[0]
     ('a', 1.0, 0.5)
@@ -130,18 +100,9 @@ def leaderboard(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
 def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> list[EstimatorPair]:
     """Compare every two estimators on the answers that both score.
 
-    Parameters
-    ----------
-    uncertainty : mapping of str to array_like of shape (n,)
-        As for `leaderboard`. The fewer are compared, the smaller a difference can be told from chance.
-    correct : array_like of shape (n,)
-        Whether each answer is right; NaN where unknown.
-
-    Returns
-    -------
-    list of EstimatorPair
-        The p-values are adjusted for all of them; NaN where no comparison was possible, as with fewer than
-        `core.stats.FEWEST_OF_EACH` right or wrong answers.
+    Takes what `leaderboard` does; the fewer are compared, the smaller a difference can be told from chance.
+    The p-values are adjusted for all pairs; NaN where no comparison was possible, as with fewer than
+    `core.stats.FEWEST_OF_EACH` right or wrong answers.
     """
     label = np.asarray(correct, dtype=np.float64)
     found = []
@@ -163,8 +124,6 @@ def comparisons(uncertainty: Mapping[str, ArrayLike], correct: ArrayLike) -> lis
 def told_apart(n_apart: int, n_pairs: int, n: int, n_wrong: int) -> str:
     """Say how many pairs of estimators differ beyond chance, or what it takes to compare them.
 
-    Examples
-    --------
     >>> print(told_apart(0, 36, 60, 3))
     The estimators are not compared in pairs: with 57 correct and 3 incorrect answers chance alone would
     separate some. It takes 15 of each.
@@ -187,20 +146,10 @@ def risk_coverage_band(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the risk-coverage curve with the score interval (Wilson) of each of its error rates.
 
-    Parameters
-    ----------
-    uncertainty, correct : array_like of shape (n,)
-        As for `leaderboard`, of one estimator.
-    level : float
-        Confidence level in (0, 1), of each point by itself.
+    Of one estimator, as for `leaderboard`; ``level`` is that of each point by itself. Coverage, the share
+    answered, the most certain first; the error rate among these; its low and high end: each of shape (m,), of
+    the m answers that have both.
 
-    Returns
-    -------
-    coverage, risk, low, high : ndarray of shape (m,)
-        The share answered, the most certain first, and the error rate among these; m answers have both.
-
-    Examples
-    --------
     >>> coverage, risk, low, high = risk_coverage_band([0.1, 0.2, 0.9], [1, 1, 0])
     >>> risk.round(2).tolist(), high.round(2).tolist()
     ([0.0, 0.0, 0.33], [0.79, 0.66, 0.79])

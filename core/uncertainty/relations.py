@@ -20,15 +20,10 @@ P_TRUE: Key = ("passages", GREEDY)
 class Relations(NamedTuple):
     """What `core.uncertainty.samples.Samples` take of the table sample_checks.
 
-    Attributes
-    ----------
-    entailment : ndarray of shape (n, n)
-        Probability that text i entails text j, the baseline first; NaN where unknown, 1 between equal texts,
-        0 where one of two is no answer: what these share is decided by their status.
-    contradiction : ndarray of shape (n_sentences, n_samples)
-        Probability that a sample contradicts a sentence of the baseline; NaN where unknown.
-    p_true : float or None
-        Probability that the model calls the baseline true.
+    ``entailment``, (n, n): probability that text i entails text j, the baseline first; NaN where unknown, 1
+    between equal texts, 0 where one of two is no answer: what these share is decided by their status.
+    ``contradiction``, (n_sentences, n_samples): probability that a sample contradicts a sentence of the
+    baseline; NaN where unknown. ``p_true``: probability that the model calls the baseline true.
     """
 
     entailment: Floats
@@ -39,18 +34,9 @@ class Relations(NamedTuple):
 def wanted(baseline: str, samples: Mapping[str, str]) -> dict[Key, tuple[str, str]]:
     """Return the texts of every pair that must be known, by key.
 
-    All different answers are compared both ways, and every sample with every sentence of the baseline; equal
-    texts once, refusals and empty texts never.
+    All different answers are compared both ways, and every sample with every sentence of the baseline (""
+    where there is none); equal texts once, refusals and empty texts never.
 
-    Parameters
-    ----------
-    baseline : str
-        The answer; "" where there is none.
-    samples : mapping of str to str
-        The samples by id.
-
-    Examples
-    --------
     >>> list(wanted("Paris", {"s1": "Paris", "s2": "Rome", "s3": "I do not know."}))
     [('baseline', 's2'), ('s2', 'baseline')]
     """
@@ -72,15 +58,9 @@ def relations(
 ) -> Relations:
     """Return what is known of an answer and its samples.
 
-    Parameters
-    ----------
-    texts, ids : sequence of str
-        The baseline, "" where there is none, then the samples; their ids, `GREEDY` first.
-    known : mapping
-        Probability of entailment and of contradiction by key.
+    ``texts`` and ``ids``: the baseline, "" where there is none, then the samples; `GREEDY` first. ``known``:
+    probability of entailment and of contradiction by key.
 
-    Examples
-    --------
     >>> known = {("baseline", "s2"): (0.1, 0.8), ("s2", "baseline"): (0.2, 0.7)}
     >>> found = relations(["Paris", "Paris", "Rome"], ["baseline", "s1", "s2"], known)
     >>> found.entailment.tolist()

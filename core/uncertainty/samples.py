@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Bools, Floats, Ints
 from core.text.abstention import answer_status
-from core.text.agreement import by_outcome
-from core.text.overlap import rouge_l_matrix
+from core.text.overlap import by_outcome, rouge_l_matrix
 from core.text.words import words
 from core.uncertainty.clusters import (
     THRESHOLDS,
@@ -35,25 +34,14 @@ class Estimate(NamedTuple):
 class Samples:
     """The answers to one question; what was not measured is None.
 
-    Attributes
-    ----------
-    texts : sequence of str
-        The answers. The first is the one whose agreement with the others is asked.
-    baseline : bool
-        Whether the first was given at temperature 0 and is no sample itself: then measures of the question
-        leave it out.
-    question : str
-        What was asked: its words say nothing of an answer's meaning.
-    embeddings : array_like of shape (n, d), optional
-        One row per text.
-    entailment : array_like of shape (n, n), optional
-        Probability that text i, as an answer to the question, entails text j.
-    logprobs : array_like of shape (n,), optional
-        Log-probability of each text divided by its number of tokens.
-    p_true, verbalised : float, optional
-        What the model says of the first text.
-    contradiction : array_like of shape (n_sentences, n_samples), optional
-        Probability that a sample contradicts a sentence of the first text.
+    What was not measured is None. The first text is the one whose agreement with the others is asked; as
+    ``baseline`` it was given at temperature 0 and is no sample itself, so measures of the question leave it
+    out. The words of the ``question`` say nothing of an answer's meaning.
+
+    One row per text: ``embeddings``, (n, d); ``entailment``, (n, n), the probability that text i, as an
+    answer to the question, entails text j; ``logprobs``, the log-probability divided by the number of tokens.
+    Of the first text: ``p_true`` and ``verbalised``, what the model says of it; ``contradiction``,
+    (n_sentences, n_samples), the probability that a sample contradicts a sentence of it.
     """
 
     texts: Sequence[str]

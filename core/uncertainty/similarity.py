@@ -19,25 +19,10 @@ from core.text.words import words
 def jaccard(texts: Sequence[str], tokenizer: Literal["words", "split"] = "words") -> Floats:
     """Share of the distinct words of two texts that they have in common.
 
-    Parameters
-    ----------
-    texts : sequence of str, length n
-        Answers to one question.
-    tokenizer : {"words", "split"}
-        ``words`` reads any script; ``split`` is lower case cut at white space, as in the published code, so
-        that a comma makes another word and a Chinese sentence is one.
+    ``tokenizer``: ``words`` reads any script; ``split`` is lower case cut at white space, as in the published
+    code, so that a comma makes another word and a Chinese sentence is one. Two different texts without a word
+    share nothing: 0. Lin, Trivedi, Sun 2023, arXiv 2305.19187.
 
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Two different texts without a word share nothing: 0.
-
-    References
-    ----------
-    Lin, Trivedi, Sun 2023, arXiv 2305.19187.
-
-    Examples
-    --------
     >>> jaccard(["St Petersburg", "Petersburg", "Moscow"]).tolist()
     [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -51,21 +36,10 @@ def jaccard(texts: Sequence[str], tokenizer: Literal["words", "split"] = "words"
 def content(texts: Sequence[str], question: str = "") -> Floats:
     """Share of the shorter text's words of content that the longer one has, by stem and numbers by value.
 
-    Parameters
-    ----------
-    texts : sequence of str, length n
-        Answers to one question, in English, Vietnamese or Chinese; they may be of very different length.
-    question : str
-        Its words do not count: both answers may repeat them.
+    Answers in English, Vietnamese or Chinese may be of very different length; words of the ``question`` do
+    not count, since both may repeat them. 0 where each has a number that the other lacks, or only one denies
+    something. A text with no other words of content is compared by all its words.
 
-    Returns
-    -------
-    ndarray of shape (n, n)
-        0 where each has a number that the other lacks, or only one denies something. A text with no other
-        words of content is compared by all its words.
-
-    Examples
-    --------
     >>> texts = ["It opened on 15 August 1914.", "August 15, 1914", "It opened on 4 May 1904.", "not in 1914"]
     >>> content(texts, "When did it open?").tolist()[0]
     [1.0, 1.0, 0.0, 0.0]
@@ -90,17 +64,8 @@ def content(texts: Sequence[str], question: str = "") -> Floats:
 def cosine(embeddings: ArrayLike) -> Floats:
     """Cosine of every two embeddings; a negative one counts as 0, because a graph has no negative weights.
 
-    Parameters
-    ----------
-    embeddings : array_like of shape (n, d)
-        Of any length; a row of zeros is like no other.
+    Embeddings, (n, d), of any length; a row of zeros is like no other.
 
-    Returns
-    -------
-    ndarray of shape (n, n)
-
-    Examples
-    --------
     >>> cosine([[2, 0], [1, 1], [-1, 0]]).round(2).tolist()
     [[1.0, 0.71, 0.0], [0.71, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
@@ -136,20 +101,9 @@ def mean_off_diagonal(similarity: ArrayLike) -> float:
 def agreement(similarity: ArrayLike, answer: int = 0) -> float:
     """How far one answer agrees with all the others: the mean similarity to them.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the answer and its samples.
-    answer : int
-        The row of the answer.
+    ``similarity``, (n, n), of the ``answer`` (its row) and its samples. In [0, 1], higher = the samples say
+    the same; NaN where there is no other.
 
-    Returns
-    -------
-    float
-        In [0, 1], higher = the samples say the same; NaN where there is no other.
-
-    Examples
-    --------
     >>> agreement([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
     0.75
     """
@@ -162,20 +116,6 @@ def typical_agreement(similarity: ArrayLike, answer: int = 0) -> float:
 
     As `agreement`, but each of the others counts by how alike the others are to it: an odd one says less.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the answer and its samples.
-    answer : int
-        The row of the answer.
-
-    Returns
-    -------
-    float
-        In [0, 1], higher = the typical samples say the same; NaN where there is no other.
-
-    Examples
-    --------
     Two samples that are alike weigh 2 each, the odd one 1:
 
     >>> typical_agreement([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]])

@@ -27,18 +27,8 @@ def eigenvalues(similarity: ArrayLike) -> Floats:
 def sum_eigen(similarity: ArrayLike) -> float:
     """Soft number of meanings: the sum of max(0, 1 − λ) over the eigenvalues of the normalised Laplacian.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
+    In [1, n]: 1 when all agree, n when no two have anything in common. NaN without samples.
 
-    Returns
-    -------
-    float
-        In [1, n]: 1 when all agree, n when no two have anything in common. NaN without samples.
-
-    Examples
-    --------
     >>> sum_eigen(np.eye(3))
     3.0
     """
@@ -49,18 +39,8 @@ def sum_eigen(similarity: ArrayLike) -> float:
 def degree_uncertainty(similarity: ArrayLike) -> float:
     """Mean dissimilarity of two samples, each also with itself: 1 − mean of the matrix.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
+    In [0, 1 − 1/n], higher = less agreement. NaN without samples.
 
-    Returns
-    -------
-    float
-        In [0, 1 − 1/n], higher = less agreement. NaN without samples.
-
-    Examples
-    --------
     >>> degree_uncertainty([[1.0, 0.5], [0.5, 1.0]])
     0.25
     """
@@ -71,20 +51,9 @@ def degree_uncertainty(similarity: ArrayLike) -> float:
 def eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> float:
     """Spread of the answers in the space of the leading eigenvectors of the Laplacian.
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-    cut : float
-        Eigenvectors with eigenvalues below it span the space.
+    Eigenvectors with eigenvalues below ``cut`` span the space. In [0, √n), higher = less agreement; the root
+    of the summed squares of `answer_eccentricity`.
 
-    Returns
-    -------
-    float
-        In [0, √n), higher = less agreement; the root of the summed squares of `answer_eccentricity`.
-
-    Examples
-    --------
     Two pairs that have nothing in common:
 
     >>> round(eccentricity(np.kron(np.eye(2), np.ones((2, 2)))), 4)
@@ -107,24 +76,9 @@ def answer_eccentricity(similarity: ArrayLike, cut: float = EIGENVALUE_CUT) -> F
 def kernel_language_entropy(similarity: ArrayLike, heat: float = HEAT) -> float:
     """Entropy of the heat kernel of the graph, normalised to trace 1 (von Neumann entropy).
 
-    Parameters
-    ----------
-    similarity : array_like of shape (n, n)
-        Of the samples.
-    heat : float
-        Time t of the kernel exp(−t L), with L = D − W.
+    ``heat`` is the time t of the kernel exp(−t L), with L = D − W. In (0, ln n], in nats: ln n when no two
+    samples have anything in common; above 0 even when all agree. Nikitin et al. 2024, arXiv 2405.20003.
 
-    Returns
-    -------
-    float
-        In (0, ln n], in nats: ln n when no two samples have anything in common; above 0 even when all agree.
-
-    References
-    ----------
-    Nikitin et al. 2024, arXiv 2405.20003.
-
-    Examples
-    --------
     >>> round(kernel_language_entropy(np.eye(4)), 4) == round(math.log(4), 4)
     True
     """

@@ -27,8 +27,8 @@ from core.run import Run
 from core.text.abstention import answer_status
 from core.text.display import count
 from core.uncertainty.conditions import ADDED, GREEDY, UNCHANGED, WITHOUT, Design, Shown, designed
+from core.uncertainty.measures import p_true
 from core.uncertainty.relations import P_TRUE, wanted
-from core.uncertainty.tokens import p_true
 
 CHOICES = tuple((n, f"{n}, {name}") for name, n in PRESETS.items())
 TESTED = ((0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"))
@@ -45,25 +45,12 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 class UncertaintyStep(PerQuestion):
     """Several answers to each question, drawn at random.
 
-    Attributes
-    ----------
-    samples : int
-        Answers per question, 2 to 100.
-    seed : int
-        Of temperatures, top-p and calls; same seed, same requests.
-    context_questions : int
-        Questions of the context test, 0 to 1,000: the first that can be tested get as many samples once more
-        without the supporting passages, and with unrelated ones added (`core.uncertainty.conditions`).
-    entailment : str or None
-        Who says which samples entail each other and which contradict the answer: ``judge``, the language
-        model, or the name or folder of an NLI cross-encoder; None: nobody.
-    style, max_tokens
-        As in the run's own answers, where the run says; these elsewhere.
-
-    Raises
-    ------
-    InputError
-        A value outside its range or an unknown style.
+    ``samples`` answers per question, 2 to 100; same ``seed``, same requests. ``context_questions`` (0 to
+    1,000): the first that can be tested get as many samples once more without the supporting passages, and
+    with unrelated ones added (`core.uncertainty.conditions`). ``entailment``: who says which samples entail
+    each other and which contradict the answer: ``judge``, the language model, or the name or folder of an NLI
+    cross-encoder; None: nobody. ``style`` and ``max_tokens`` are those of the run's own answers, where the
+    run says. `InputError` for a value outside its range or an unknown style.
     """
 
     name: ClassVar[str] = "uncertainty"

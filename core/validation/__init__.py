@@ -2,7 +2,7 @@
 
 from core.validation.chain import ValidatorChain, default_chain, scored, validate
 from core.validation.fallback import FallbackHandler, Served, Wording
-from core.validation.metrics import Metrics, Observation, Trial, metrics, observe, trial, windowed
+from core.validation.metrics import Metrics, Observation, metrics, observe, windowed
 from core.validation.types import Case, Code, Reason, Severity, ValidationOutcome, Verdict
 from core.validation.validators import (
     CitationRequired,
@@ -28,7 +28,6 @@ __all__ = [
     "Reason",
     "Served",
     "Severity",
-    "Trial",
     "ValidationOutcome",
     "ValidatorChain",
     "Verdict",
@@ -37,7 +36,6 @@ __all__ = [
     "metrics",
     "observe",
     "scored",
-    "trial",
     "validate",
     "windowed",
 ]

@@ -184,17 +184,8 @@ def scored(n_passages: int, verdicts: Iterable[Verdict] | None) -> ContextScore:
     Where `ConfidenceValidator` failed the answer, no passage vouches for it, so it counts as one without
     passages.
 
-    Parameters
-    ----------
-    n_passages : int
-        Passages that hold a word.
-    verdicts : iterable of Verdict or None
-        None where validators are switched off: the base alone.
-
-    Returns
-    -------
-    ContextScore
-        A rule of thumb (`core.context_score.context_score`), not a probability.
+    ``n_passages`` are those that hold a word. Without ``verdicts``, as where validators are switched off, it
+    is the base alone. A rule of thumb (`core.context_score.context_score`), not a probability.
     """
     if verdicts is None:
         return context_score(n_passages, None)

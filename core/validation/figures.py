@@ -56,8 +56,6 @@ def check_figures(answer: str, passages: Sequence[str], question: str = "") -> C
     same kind, or one without a unit. A year is no count. Ordinals, and counts up to three in words, are not
     compared.
 
-    Examples
-    --------
     >>> check_figures("It is 2 km long and has 9 arches.", ["2,000 metres long, with 15 arches"])
     Checked(n=2, unsupported=((24, 25),))
     """

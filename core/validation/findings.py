@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from core.severity import BROKEN, LOSS, NOTE, WRONG, graded
+from core.severity import BROKEN, LOSS, NOTE, WRONG, Harm, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
 from core.stats import wilson_interval
 from core.text.display import count, number, part, percent, shorten
@@ -22,64 +22,42 @@ def findings(analysis: ValidationAnalysis) -> tuple[Finding, ...]:
 
     Chance: as many flags as there are, spread at random over the labelled answers.
     """
+    q, of = analysis.queries, analysis.n
+    failed, critical = q["reason"].eq(VALIDATOR_FAILED).fillna(False), q["critical"].fillna(False)
+    objected = q["passed"].eq(False).fillna(False)
     return (
-        *_incomplete(analysis), *_stopped(analysis), *_gate(analysis),
+        *_counted(analysis, "validation_incomplete", failed, of + int(failed.sum()), "could not be validated",
+            weight=LOSS, label="Not validated", reads="whose answer could not be validated"),
+        *_counted(analysis, "answers_stopped", critical, of, "{is} stopped", weight=WRONG, label="Stopped",
+            reads="whose answer is stopped", clause="validation stops", topic="stopped"),
+        *_gate(analysis),
         *(one for row in analysis.validators.to_dict("records") for one in _validator(analysis, row)),
-        *_objected(analysis),
+        *_counted(analysis, "answers_objected", objected, of, "{has} an objection", label="Objections",
+            reads="whose answer has an objection"),
     )  # fmt: skip
 
 
-def _incomplete(analysis: ValidationAnalysis) -> list[Finding]:
-    q = analysis.queries
-    failed = q["reason"].eq(VALIDATOR_FAILED).fillna(False)
-    n, of = int(failed.sum()), int(failed.sum()) + analysis.n
+def _counted(
+    analysis: ValidationAnalysis, name: str, chosen: Any, of: int, said: str, weight: Harm = NOTE, **told: Any
+) -> list[Finding]:
+    """Say of how many answers something is true, and why where validators objected to them."""
+    n = int(chosen.sum())
     if not n:
         return []
     interval = wilson_interval(n / of, of)
+    said = said.format(**{"is": "is" if n == 1 else "are", "has": "has" if n == 1 else "have"})
+    codes = analysis.queries.loc[chosen, "reasons"].str.split(", ").explode().value_counts()
+    why = ", ".join(f"{REASONS_OF_VALIDATORS[code].title.lower()} {k:,}" for code, k in codes.items())
+    if "clause" in told:
+        told["clause"] += f" {part(n, of, 'answer')} ({percent(n / of, interval)})"
+    worst = analysis.queries[chosen].sort_values(
+        ["context_score", "n_failed"], ascending=[True, False], kind="stable"
+    )
     return [
         Finding(
-            "validation_incomplete", f"{n:,} of {count(of, 'answer')} could not be validated.", n, of,
-            interval, severity=graded(LOSS, interval), advice=FINDINGS["validation_incomplete"].advice,
-            query_ids=tuple(q.loc[failed, "query_id"]), label="Not validated",
-            reads="whose answer could not be validated",
-        )
-    ]  # fmt: skip
-
-
-def _stopped(analysis: ValidationAnalysis) -> list[Finding]:
-    q, of = analysis.queries, analysis.n
-    critical = q["critical"].fillna(False)
-    n = int(critical.sum())
-    if not n:
-        return []
-    interval = wilson_interval(n / of, of)
-    are = "is" if n == 1 else "are"
-    return [
-        Finding(
-            "answers_stopped", f"{n:,} of {count(of, 'answer')} {are} stopped: {_why(analysis, critical)}.",
-            n, of, interval, severity=graded(WRONG, interval), advice=FINDINGS["answers_stopped"].advice,
-            query_ids=_worst_first(analysis, critical), label="Stopped", reads="whose answer is stopped",
-            clause=f"validation stops {part(n, of, 'answer')} ({percent(n / of, interval)})",
-            topic="stopped",
-        )
-    ]  # fmt: skip
-
-
-def _objected(analysis: ValidationAnalysis) -> list[Finding]:
-    q, of = analysis.queries, analysis.n
-    failed = q["passed"].eq(False).fillna(False)
-    n = int(failed.sum())
-    if not n:
-        return []
-    interval = wilson_interval(n / of, of)
-    has = "has" if n == 1 else "have"
-    return [
-        Finding(
-            "answers_objected",
-            f"{n:,} of {count(of, 'answer')} {has} an objection: {_why(analysis, failed)}.",
-            n, of, interval, severity=graded(NOTE), advice=FINDINGS["answers_objected"].advice,
-            query_ids=_worst_first(analysis, failed), label="Objections",
-            reads="whose answer has an objection",
+            name, f"{n:,} of {count(of, 'answer')} {said}{why and ': '}{why}.", n, of, interval,
+            severity=graded(weight, interval), advice=FINDINGS[name].advice,
+            query_ids=tuple(worst["query_id"]), **told,
         )
     ]  # fmt: skip
 
@@ -172,16 +150,3 @@ def _validator(analysis: ValidationAnalysis, row: dict[str, Any]) -> list[Findin
             query_ids=tuple(sorted(flagged, key=lambda id_: id_ in correct)), topic="reliable_objection",
         )
     ]  # fmt: skip
-
-
-def _why(analysis: ValidationAnalysis, chosen: Any) -> str:
-    """Return the reasons of some answers with their counts, the most frequent first."""
-    codes = analysis.queries.loc[chosen, "reasons"].str.split(", ").explode().value_counts()
-    return ", ".join(f"{REASONS_OF_VALIDATORS[code].title.lower()} {n:,}" for code, n in codes.items())
-
-
-def _worst_first(analysis: ValidationAnalysis, chosen: Any) -> tuple[str, ...]:
-    rows = analysis.queries[chosen].sort_values(
-        ["context_score", "n_failed"], ascending=[True, False], kind="stable"
-    )
-    return tuple(rows["query_id"])

@@ -1,4 +1,4 @@
-"""What validation did over time, and what it changes: counts, windows of days, validators on against off."""
+"""What validation did over time, what it changes, and whether its flags meet the wrong answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.stats import Interval, mean_in_unit, paired_interval, paired_permutation_test, wilson_interval
+from core.stats import Interval, mean_in_unit, paired_interval, wilson_interval
 from core.validation.types import Code, ValidationOutcome
 
 WINDOWS = (1, 7, 30)  # days
@@ -78,24 +78,6 @@ class Metrics:
     reasons: Mapping[Code, int]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Validators on against off on the same labelled answers.
-
-    ``off``, ``on``: hallucinated answers that reach the user, among all. ``difference`` is on − off, with an
-    interval and the p-value of a paired randomisation test. ``reduction``: share of the hallucinated answers
-    that were stopped. ``lost``: share of the others that were stopped as well.
-    """
-
-    off: Share
-    on: Share
-    difference: float
-    interval: Interval
-    p_value: float
-    reduction: Share
-    lost: Share
-
-
 def observe(
     outcome: ValidationOutcome, at: datetime, used_fallback: bool, key: str | None = None
 ) -> Observation | None:
@@ -155,43 +137,97 @@ def daily(observations: Iterable[Observation], now: datetime, days: int) -> dict
     return {day: metrics(seen) for day, seen in by_day.items()}
 
 
-def trial(hallucinated: ArrayLike, stopped: ArrayLike) -> Trial:
-    """Compare validators on with validators off on the same labelled answers.
-
-    Parameters
-    ----------
-    hallucinated : array_like of bool, shape (n,)
-        The label of each answer.
-    stopped : array_like of bool, shape (n,)
-        Whether validation replaces it.
-
-    Raises
-    ------
-    ValueError
-        The two differ in length.
-
-    Examples
-    --------
-    >>> found = trial([True, True, False, False], [True, False, False, False])
-    >>> found.off.rate, found.on.rate, found.reduction.rate, found.lost.rate
-    (0.5, 0.25, 0.5, 0.0)
-    """
-    label, stop = np.asarray(hallucinated, dtype=bool), np.asarray(stopped, dtype=bool)
-    if label.shape != stop.shape:
-        raise ValueError(f"one label for each answer, got {label.size} labels and {stop.size} answers")
-    served = label & ~stop
-    n, bad = label.size, int(label.sum())
-    off, on = Share(bad, n), Share(int(served.sum()), n)
-    return Trial(
-        off,
-        on,
-        on.rate - off.rate,
-        paired_interval(label, served, share=True),
-        paired_permutation_test(label, served),
-        Share(bad - on.count, bad),
-        Share(int((~label & stop).sum()), n - bad),
-    )
-
-
 def _average(values: Sequence[float]) -> Average:
     return Average(*mean_in_unit(values), len(values))
+
+
+@dataclass(frozen=True)
+class Flags:
+    """How many of the wrong and of the right answers something flags.
+
+    ``wrong.rate`` is its recall, ``right.rate`` its false-positive rate. ``p_value``: how likely so many of
+    the flagged answers would be wrong, or so few, if the same number of flags were spread at random (Fisher's
+    exact test, two-sided); NaN where no such test is possible.
+    """
+
+    wrong: Share
+    right: Share
+    p_value: float
+
+    @property
+    def n(self) -> int:
+        """Labelled answers."""
+        return self.wrong.n + self.right.n
+
+    @property
+    def off(self) -> Share:
+        """Wrong answers that reach the user, among all."""
+        return Share(self.wrong.n, self.n)
+
+    @property
+    def on(self) -> Share:
+        """Wrong answers that reach the user where those that are flagged do not."""
+        return Share(self.wrong.n - self.wrong.count, self.n)
+
+    @property
+    def change(self) -> Interval:
+        """The 95 % interval of the share of wrong answers that reach the user, on − off, paired."""
+        answers = np.arange(self.n)
+        return paired_interval(answers < self.off.count, answers < self.on.count, share=True)
+
+    @property
+    def n_flagged(self) -> int:
+        """Labelled answers that are flagged."""
+        return self.wrong.count + self.right.count
+
+    @property
+    def precision(self) -> Share:
+        """Wrong answers among those flagged; by chance as many as among all."""
+        return Share(self.wrong.count, self.n_flagged)
+
+    @property
+    def expected(self) -> float:
+        """Wrong answers that as many flags at random would hit; NaN without answers."""
+        return self.n_flagged * self.wrong.n / self.n if self.n else math.nan
+
+    @property
+    def advantage(self) -> Interval:
+        """The 95 % interval of recall − false-positive rate (Newcombe 1998, method 10).
+
+        Without correct answers the rate is taken for 0, as the best that can be; NaN without wrong ones.
+        """
+        wrong, right = (
+            (0.0, 0.0, 0.0) if not one.n else (one.rate, *one.interval) for one in (self.wrong, self.right)
+        )
+        if not self.wrong.n:
+            return math.nan, math.nan
+        gain = wrong[0] - right[0]
+        low = gain - math.hypot(wrong[0] - wrong[1], right[2] - right[0])
+        return low, gain + math.hypot(wrong[2] - wrong[0], right[0] - right[1])
+
+    @property
+    def expected_interval(self) -> Interval:
+        """The middle 95 % of the wrong answers that as many flags at random hit; NaN without answers."""
+        from scipy.stats import hypergeom
+
+        if not self.n:
+            return math.nan, math.nan
+        low, high = hypergeom.ppf([0.025, 0.975], self.n, self.wrong.n, self.n_flagged)
+        return float(low), float(high)
+
+
+def flags_of(flagged: ArrayLike, wrong: ArrayLike) -> Flags:
+    """Count flags on labelled answers: whether each is flagged, and whether it is wrong.
+
+    >>> found = flags_of([True, True, False, False], [True, True, False, False])
+    >>> found.wrong, found.right, found.expected, round(found.p_value, 3)
+    (Share(count=2, n=2), Share(count=0, n=2), 1.0, 0.333)
+    """
+    from scipy.stats import fisher_exact
+
+    flag, bad = np.asarray(flagged, dtype=bool), np.asarray(wrong, dtype=bool)
+    n, n_bad, n_flagged, hit = flag.size, int(bad.sum()), int(flag.sum()), int((flag & bad).sum())
+    tests = 0 < n_bad < n and 0 < n_flagged < n
+    table = [[hit, n_bad - hit], [n_flagged - hit, n - n_bad - (n_flagged - hit)]]
+    p_value = float(fisher_exact(table).pvalue) if tests else math.nan
+    return Flags(Share(hit, n_bad), Share(n_flagged - hit, n - n_bad), p_value)

@@ -17,9 +17,8 @@ from core.pipeline.steps import Option, Step, StepWork, reason_of
 from core.run import Run
 from core.text.language import LANGUAGES, language_named
 from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of
-from core.validation.fallback import FallbackHandler
+from core.validation.fallback import AUTO, FAILED, NAME, OURS, FallbackHandler, rows_of_failure, verdict_rows
 from core.validation.metrics import Observation, observe
-from core.validation.rows import AUTO, FAILED, NAME, OURS, rows_of_failure, verdict_rows
 from core.validation.store import MetricsStore, answer_key
 from core.validation.types import Case
 
@@ -28,26 +27,8 @@ from core.validation.types import Case
 class ValidationStep(Step):
     """Check every answer against its passages: citations, evidence, numbers, certainty.
 
-    Attributes
-    ----------
-    evidence_threshold : float or None
-        Share of an answer's words of content that a passage must have, 0 to 1. By default the environment
-        variable ``VALIDATOR_EVIDENCE_THRESHOLD``, else 0.01.
-    citations : bool
-        Whether an answer must cite its passages. Where the run's prompt is one of ours that does not ask for
-        citations, it need not.
-    lang : {"auto", "en", "vi", "zh-Hans", "zh-Hant"}
-        Of suggestions and fallbacks; ``auto`` is that of the question.
-    metrics : str or None
-        Path of a metrics store that the validated answers are counted in, without their texts.
+    InputError for a value that means nothing; on opening, for a store that cannot be used.
 
-    Raises
-    ------
-    InputError
-        A value that means nothing; on opening, a store that cannot be used.
-
-    Notes
-    -----
     A few milliseconds per answer. With ``ENABLE_VALIDATORS=false`` in the environment nothing is validated.
     Verdicts of other validators, from a file, stay. An answer on which a validator raises an exception has no
     verdict, and is tried again next time.

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,23 +20,19 @@ from core.validation.types import Code
 SCHEMA_VERSION = 1
 _TABLE = "observations"
 _CODES = {str(code): code for code in Code}
-_COLUMNS = (
-    "at", "passed", "critical", "confidence", "overlap", "used_fallback", "expressed_uncertainty", "reasons",
-    "answer_key",
-)  # fmt: skip
-_SCHEMA = f"""
-CREATE TABLE {_TABLE} (
-    at TEXT NOT NULL,
-    passed INTEGER NOT NULL,
-    critical INTEGER NOT NULL,
-    confidence REAL NOT NULL,
-    overlap REAL,
-    used_fallback INTEGER NOT NULL,
-    expressed_uncertainty INTEGER NOT NULL,
-    reasons TEXT NOT NULL,
-    answer_key TEXT UNIQUE
-)
-"""
+_TYPES = {
+    "at": "TEXT NOT NULL",
+    "passed": "INTEGER NOT NULL",
+    "critical": "INTEGER NOT NULL",
+    "confidence": "REAL NOT NULL",
+    "overlap": "REAL",
+    "used_fallback": "INTEGER NOT NULL",
+    "expressed_uncertainty": "INTEGER NOT NULL",
+    "reasons": "TEXT NOT NULL",
+    "answer_key": "TEXT UNIQUE",
+}
+_COLUMNS = tuple(_TYPES)
+_SCHEMA = f"CREATE TABLE {_TABLE} (" + ", ".join(f"{name} {kind}" for name, kind in _TYPES.items()) + ")"
 
 
 class MetricsError(InputError):
@@ -55,18 +52,8 @@ class MetricsStore:
 
     One instance may be shared by threads, one file by processes. What `add` has returned survives a kill.
 
-    Parameters
-    ----------
-    path : path
-        The file.
+    `MetricsError` where the file is no metrics store, of a newer version, or SQLite cannot use it.
 
-    Raises
-    ------
-    MetricsError
-        The file is no metrics store, of a newer version, or SQLite cannot use it.
-
-    Examples
-    --------
     >>> import tempfile
     >>> now = datetime(2026, 11, 23, tzinfo=UTC)
     >>> one = Observation(now, True, False, 0.9, 0.5, False, False, ())
@@ -139,10 +126,8 @@ def _time(at: datetime) -> str:
 
 
 def _row(one: Observation) -> tuple[Any, ...]:
-    return (
-        _time(one.at), one.passed, one.critical, one.confidence, one.overlap, one.used_fallback,
-        one.expressed_uncertainty, " ".join(one.reasons), one.key,
-    )  # fmt: skip
+    at, *others, reasons, key = astuple(one)
+    return (_time(at), *others, " ".join(reasons), key)
 
 
 def _read(row: tuple[Any, ...]) -> Observation:

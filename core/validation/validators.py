@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core.text.citations import citations
 from core.text.display import count
+from core.text.prose import citations
 from core.text.sentences import Span
 from core.validation.figures import check_figures
 from core.validation.types import Case, Code, Reason, Severity, Verdict
 
 Guard = Callable[[str, str], bool]
 
-_EMPTY = "The answer is empty."
 _FOREIGN = "Answer and passages are in different languages: their words cannot be compared."
 _SHOWN = 20  # spans of one verdict
 
@@ -32,7 +31,7 @@ class CitationRequired:
     def check(self, case: Case) -> Verdict:
         """Return the verdict; the number is that of the citations, or of the unknown ones."""
         if not case.says_something or case.claims_nothing:
-            return _none(self, "There is no statement that needs a citation.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "There is no statement that needs a citation.")
         cited = citations(case.spoken)
         severity = Severity.WARNING if case.passages else Severity.CRITICAL
         unknown = [one.span for one in cited if not _is_known(one.span, one.numbers, case)]
@@ -40,14 +39,20 @@ class CitationRequired:
             refer = "refers" if len(unknown) == 1 else "refer"
             of = count(len(cited), "citation")
             sentence = f"{len(unknown)} of {of} {refer} to passages that were not given."
-            return _failed(self, severity, Code.UNKNOWN_CITATION, len(unknown), sentence, unknown)
+            return _verdict(self, False, Code.UNKNOWN_CITATION, sentence, len(unknown), unknown, severity)
         if cited:
-            return _passed(self, f"Citations: {len(cited)}.", Code.FINE, len(cited))
+            return _verdict(self, True, Code.FINE, f"Citations: {len(cited)}.", len(cited))
         if not case.passages and case.uncertain:
-            return _none(self, "Nothing was retrieved, and the answer says that it is not certain.")
+            return _verdict(
+                self,
+                None,
+                Code.NOT_APPLICABLE,
+                "Nothing was retrieved, and the answer says that it is not certain.",
+            )
         if not self.asked:
-            return _none(self, "The prompt does not ask for citations.")
-        return _failed(self, severity, Code.MISSING_CITATION, 0, "The answer cites no source.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "The prompt does not ask for citations.")
+        sentence = "The answer cites no source."
+        return _verdict(self, False, Code.MISSING_CITATION, sentence, 0, severity=severity)
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class EvidenceOverlap:
     """Fails an answer whose words of content are in none of the passages.
 
     Does not apply where a passage is in another language than the answer and they share too few words.
-    ``threshold``: the smallest share that passes, in [0, 1]. See `core.validation.evidence.overlap`.
+    ``threshold``: the smallest share that passes, in [0, 1]. See `core.validation.types.overlap`.
     """
 
     threshold: float = 0.01
@@ -63,14 +68,15 @@ class EvidenceOverlap:
     def check(self, case: Case) -> Verdict:
         """Return the verdict; the number is the overlap."""
         if case.claims_nothing or case.overlap is None:
-            return _none(self, "There is nothing to compare with the passages.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "There is nothing to compare with the passages.")
         share = case.overlap
         if share < self.threshold and case.is_foreign:
-            return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
+            return _verdict(self, None, Code.OTHER_LANGUAGE, _FOREIGN)
         if share < self.threshold:
             sentence = f"{share:.0%} of the answer's words are in a passage; {self.threshold:.0%} needed."
-            return _failed(self, Severity.WARNING, Code.LOW_OVERLAP, share, sentence)
-        return _passed(self, f"{share:.0%} of the answer's words are in a passage.", Code.FINE, share)
+            return _verdict(self, False, Code.LOW_OVERLAP, sentence, share, severity=Severity.WARNING)
+        sentence = f"{share:.0%} of the answer's words are in a passage."
+        return _verdict(self, True, Code.FINE, sentence, share)
 
 
 @dataclass(frozen=True)
@@ -83,16 +89,17 @@ class NumericUnits:
     def check(self, case: Case) -> Verdict:
         """Return the verdict; the number is that of the numbers without a source, or of those compared."""
         if not case.passages or not case.says_something:
-            return _none(self, "There is nothing to compare with the passages.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "There is nothing to compare with the passages.")
         found = check_figures(case.prose, case.passages, case.question)
         if not found.n:
-            return _none(self, "The answer has no number to compare.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "The answer has no number to compare.")
         missing = found.unsupported
         if missing:
             are = "is" if len(missing) == 1 else "are"
             sentence = f"{len(missing)} of {count(found.n, 'number')} {are} not in the passages."
-            return _failed(self, Severity.WARNING, Code.UNSUPPORTED_NUMBER, len(missing), sentence, missing)
-        return _passed(self, f"Numbers found in the passages: {found.n}.", Code.FINE, found.n)
+            code, severity = Code.UNSUPPORTED_NUMBER, Severity.WARNING
+            return _verdict(self, False, code, sentence, len(missing), missing, severity)
+        return _verdict(self, True, Code.FINE, f"Numbers found in the passages: {found.n}.", found.n)
 
 
 NumericUnitsBasic = NumericUnits  # its name in other collections of validators
@@ -112,29 +119,29 @@ class ConfidenceValidator:
 
     def check(self, case: Case) -> Verdict:
         """Return the verdict; the number is the overlap, None where nothing was retrieved."""
+        critical = Severity.CRITICAL
         if case.is_empty:
-            return _failed(self, Severity.CRITICAL, Code.EMPTY_ANSWER, None, _EMPTY)
+            return _verdict(self, False, Code.EMPTY_ANSWER, "The answer is empty.", severity=critical)
         if not case.says_something:
-            return _none(self, "The answer is code or citations alone.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "The answer is code or citations alone.")
         low = case.overlap is not None and case.overlap < self.threshold
         foreign = low and case.is_foreign
         grounded = bool(case.passages) and (not low or foreign)
         certain = case.certainty.certain
         if certain and not grounded:
             sentence = "The answer claims to be certain, and no passage supports it."
-            return _failed(self, Severity.CRITICAL, Code.OVERCONFIDENT, case.overlap, sentence, certain)
+            return _verdict(self, False, Code.OVERCONFIDENT, sentence, case.overlap, certain, critical)
         if case.uncertain:
-            sentence = "The answer says that it is not certain."
-            return _passed(self, sentence, Code.UNCERTAINTY_EXPRESSED, case.overlap, case.certainty.hedges)
+            sentence, code = "The answer says that it is not certain.", Code.UNCERTAINTY_EXPRESSED
+            return _verdict(self, True, code, sentence, case.overlap, case.certainty.hedges)
         if foreign:
-            return _none(self, _FOREIGN, Code.OTHER_LANGUAGE)
+            return _verdict(self, None, Code.OTHER_LANGUAGE, _FOREIGN)
         if grounded or not self.require_uncertainty_when_no_context:
-            return _passed(
-                self, "Nothing calls for the answer to express uncertainty.", Code.FINE, case.overlap
-            )
+            sentence = "Nothing calls for the answer to express uncertainty."
+            return _verdict(self, True, Code.FINE, sentence, case.overlap)
         sentence = "No passage supports the answer, and it does not say that it is uncertain."
         code = Code.MISSING_UNCERTAINTY if case.passages else Code.MISSING_UNCERTAINTY_NO_CONTEXT
-        return _failed(self, Severity.CRITICAL, code, case.overlap, sentence)
+        return _verdict(self, False, code, sentence, case.overlap, severity=critical)
 
 
 @dataclass(frozen=True)
@@ -153,15 +160,16 @@ class EthicsAdapter:
         """Return the verdict; there is no number."""
         guard = self.guard or self.guard_callable
         if guard is None:
-            return _none(self, "No guard is set.")
+            return _verdict(self, None, Code.NOT_APPLICABLE, "No guard is set.")
         try:
             allowed = guard(case.question, case.answer)
         except Exception:
             sentence = "The guard failed, so nobody has said that the answer may be shown."
-            return _failed(self, Severity.CRITICAL, Code.GUARD_FAILED, None, sentence)
+            return _verdict(self, False, Code.GUARD_FAILED, sentence, severity=Severity.CRITICAL)
         if allowed:
-            return _passed(self, "The guard accepts the answer.", Code.FINE)
-        return _failed(self, Severity.CRITICAL, Code.GUARD_REJECTED, None, "The guard rejects the answer.")
+            return _verdict(self, True, Code.FINE, "The guard accepts the answer.")
+        sentence = "The guard rejects the answer."
+        return _verdict(self, False, Code.GUARD_REJECTED, sentence, severity=Severity.CRITICAL)
 
 
 def _is_known(span: Span, numbers: tuple[int, ...], case: Case) -> bool:
@@ -173,24 +181,14 @@ def _is_known(span: Span, numbers: tuple[int, ...], case: Case) -> bool:
     )
 
 
-def _none(validator: object, sentence: str, code: Code = Code.NOT_APPLICABLE) -> Verdict:
-    return Verdict(type(validator).__name__, None, Severity.NONE, Reason(code), (), sentence)
-
-
-def _passed(
-    validator: object, sentence: str, code: Code, value: float | None = None, spans: tuple[Span, ...] = ()
-) -> Verdict:
-    name = type(validator).__name__
-    return Verdict(name, True, Severity.NONE, Reason(code, value), spans[:_SHOWN], sentence)
-
-
-def _failed(
+def _verdict(
     validator: object,
-    severity: Severity,
+    passed: bool | None,
     code: Code,
-    value: float | None,
     sentence: str,
-    spans: tuple[Span, ...] | list[Span] = (),
+    value: float | None = None,
+    spans: Sequence[Span] = (),
+    severity: Severity = Severity.NONE,
 ) -> Verdict:
     name = type(validator).__name__
-    return Verdict(name, False, severity, Reason(code, value), tuple(spans)[:_SHOWN], sentence)
+    return Verdict(name, passed, severity, Reason(code, value), tuple(spans)[:_SHOWN], sentence)

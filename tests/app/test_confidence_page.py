@@ -94,9 +94,9 @@ def test_without_signals_the_page_offers_the_step(opened, texts, small_run):
     app = opened(shown=small_run)
     said = texts(app)
     assert "Not measured" in said and "one call an answer" in said and "columns similarity, lexical" in said
-    assert app.checkbox(key="confidence_self_score").value is True
+    assert app.checkbox(key="confidence_stated_confidence").value is True
     assert not button(app, "Measure signals").disabled and not app.metric and not app.get("plotly_chart")
-    app.checkbox(key="confidence_self_score").set_value(False).run()
+    app.checkbox(key="confidence_stated_confidence").set_value(False).run()
     # Without the model's own score no model is asked, so none is chosen and nothing is estimated.
     assert "Estimate cost" not in labels(app) and not button(app, "Measure signals").disabled
 
@@ -107,9 +107,8 @@ def test_imported_signals_work_at_once(opened, texts):
     assert "▲ High" in said and "◆ Medium" in said and "▼ Low" in said
     # Of 80, 20 have 0.77; half are correct, and of these every second one is labelled where i % 4 is not 0.
     assert "**20 of 80 answers**" in said and "**60 of 80 answers**" in said and "**0 of 80 answers**" in said
-    assert (
-        "10 of 10 labelled are correct (100 %)." in said and "20 of 50 labelled are correct (40 %)." in said
-    )
+    assert "10 of 10 labelled are correct (100 %)." in said
+    assert "20 of 50 labelled are correct (40 %)." in said
     assert "95 % interval of the share 72 to 100 %." in said  # Wilson
     assert link(app, "Read 20 answers").query_string.count("band%3Ahigh") == 1
     assert len(app.get("plotly_chart")) == 1
@@ -143,11 +142,8 @@ def test_weights_are_used_everywhere_and_given_back(opened, healthy):
     button(app, "Use these weights").click()
     healthy(app.run())
     assert chosen(app) == "llm=1" and button(app, "Use these weights").disabled
-    assert [weight(app, one).value for one in ("similarity", "lexical score", "stated confidence")] == [
-        0,
-        0,
-        1,
-    ]
+    titles = ("similarity", "lexical score", "stated confidence")
+    assert [weight(app, one).value for one in titles] == [0, 0, 1]
     assert cards(app)["Brier score"] == "0.00"
     button(app, "Back to the default").click().run()
     assert "weights" not in app.query_params
@@ -208,12 +204,9 @@ def test_without_a_stated_confidence_another_signal_is_the_confidence(opened, te
     assert chosen(app) == "similarity=0.45,lexical=0.35" and OPEN in texts(app)
 
 
-@pytest.mark.parametrize("text", ["", "x", "similarity=-1", HOSTILE, "nobody=1", f"{HOSTILE[:20]}=1"])
+@pytest.mark.parametrize("text", ["similarity=-1", HOSTILE, "nobody=1"])
 def test_unusable_weights_of_a_link_are_told_and_given_back(text, opened, texts, healthy):
     app = opened(weights=text)
-    if not text:
-        assert OPEN in texts(app)  # the default
-        return
     assert len(app.warning) == 1 and OPEN not in texts(app) and not app.get("plotly_chart")
     button(app, "Back to the default weights").click()
     healthy(app.run())
@@ -343,10 +336,8 @@ def test_the_combined_uncertainty_of_one_answer_with_its_parts(opened):
 
 def test_a_low_confidence_has_a_badge_and_advice(opened):
     said, _ = section(opened("workbench", question="q04", weights="llm=1"))
-    assert (
-        "▼ Low confidence" in said
-        and "**Low confidence 0.00** (threshold 0.60): check it before use." in said
-    )
+    assert "▼ Low confidence" in said
+    assert "**Low confidence 0.00** (threshold 0.60): check it before use." in said
 
 
 def test_a_missing_signal_is_named(opened):

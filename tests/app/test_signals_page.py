@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from core.diagnosis import Diagnosis
-from core.report.signals import signal_agreement
-from core.report.signals_text import answer
+from core.report.signals import answer, signal_agreement
 from core.run import Run
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.reviews import Review, path_of, read, write
+from core.reviews import Review, path_of, read, write_all
 from core.run import Run
 from ui import library
 
@@ -221,7 +221,7 @@ def test_two_tabs_do_not_overwrite_each_other_unseen(open_parts, recorded):
 
 def test_the_other_tabs_review_can_be_taken(open_parts, recorded):
     mine = open_parts(question="q1")
-    write(library.runs_folder(), recorded.run_id, "q1", Review("flagged", "theirs"))
+    write_all(library.runs_folder(), recorded.run_id, {"q1": Review("flagged", "theirs")})
     review(mine, "q1", "reviewed")
     mine.button(key="review_other").click().run()
     assert mine.text_area(key="review_note_q1").value == "theirs" and not warned(mine)

@@ -1,7 +1,10 @@
-"""Opening beside other programs, transactions, and texts that cannot be decoded; the rest by its two users."""
+"""Opening beside other programs, transactions, and texts that cannot be decoded; files that may only be read; the rest by its users."""
 
+import os
 import sqlite3
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +91,35 @@ def test_a_text_that_cannot_be_decoded_hides_no_other():
     db.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT)), ('B')")
     assert db.execute("SELECT x FROM t") == [(b"\xffA",), ("B",)]
     db.close()
+
+
+@pytest.fixture
+def unprivileged():
+    """A folder, and a function that takes away the right to write it or its file: from root by giving it up."""
+    with tempfile.TemporaryDirectory() as folder:
+        user = os.geteuid()
+
+        def drop(path, mode):
+            os.chmod(folder, 0o777)
+            os.chmod(path, mode)
+            if user == 0:
+                os.seteuid(65534)
+
+        yield Path(folder), drop
+        os.seteuid(user)
+        os.chmod(folder, 0o755)
+
+
+def test_a_file_that_may_only_be_read_is_said_so(unprivileged):
+    folder, drop = unprivileged
+    Database(folder / "d.db", WORDING, table).close()
+    drop(folder / "d.db", 0o444)
+    with pytest.raises(InputError, match=r"d\.db cannot be written; make it writable or buy another one"):
+        Database(folder / "d.db", WORDING, table).execute("INSERT INTO t VALUES ('x')")
+
+
+def test_a_folder_that_may_only_be_read_is_said_so(unprivileged):
+    folder, drop = unprivileged
+    drop(folder, 0o555)
+    with pytest.raises(InputError, match=r"d\.db cannot be opened; check its folder or buy another one"):
+        Database(folder / "d.db", WORDING, table)

@@ -12,20 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.reviews import (
-    LONGEST_NOTE,
-    STATUSES,
-    ChangedMeanwhile,
-    Review,
-    delete,
-    path_of,
-    read,
-    write,
-    write_all,
-)
+from core.reviews import LONGEST_NOTE, STATUSES, ChangedMeanwhile, Review, delete, path_of, read, write_all
 
 ROOT = Path(__file__).parents[2]
 RUN = "c1a7"
+
+
+def write(folder, run_id, query_id, review, seen=None):
+    return write_all(folder, run_id, {query_id: review}, {} if seen is None else {query_id: seen})
 
 
 @given(st.dictionaries(st.text(max_size=20), st.tuples(st.sampled_from(STATUSES), st.text(max_size=200))))
@@ -110,8 +104,8 @@ def test_what_another_tab_wrote_is_not_replaced_unseen(tmp_path):
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path):
     code = (
-        "import sys; from core.reviews import Review, write\n"
-        f"for i in range(15): write({str(tmp_path)!r}, {RUN!r}, f'{{sys.argv[1]}}{{i}}', Review('reviewed', str(i)))"
+        "import sys; from core.reviews import Review, write_all\n"
+        f"for i in range(15): write_all({str(tmp_path)!r}, {RUN!r}, {{sys.argv[1] + str(i): Review('reviewed', str(i))}})"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code, name], cwd=ROOT) for name in "ab"]
     assert [writer.wait(120) for writer in writers] == [0, 0]

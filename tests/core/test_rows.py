@@ -33,3 +33,10 @@ def test_each_table_is_read_once_and_forgotten_with_the_table():
     del frame, table
     gc.collect()
     assert key not in rows._KEPT and id(other) in rows._KEPT
+
+
+def test_dicts_of_a_question_have_none_for_what_is_missing():
+    frame = pd.DataFrame({"query_id": ["a", "b", "a"], "x": [1.5, 2.0, float("nan")]}, index=[7, 7, 9])
+    found = rows.dicts_of(frame)
+    assert found("a") == ({"query_id": "a", "x": 1.5}, {"query_id": "a", "x": None})
+    assert found("c") == ()

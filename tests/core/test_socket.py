@@ -114,13 +114,14 @@ LENGTH = Diagnostic(
 KILLED = """
 import sys
 import core.diagnostics
-from core.cli import main, live
+from core.cli import main
+from core.pipeline import steps
 from tests.core.test_socket import LENGTH
 from tests.scripted import ScriptedLLM
 
 core.diagnostics.DIAGNOSTICS = (*core.diagnostics.DIAGNOSTICS, LENGTH)
 model = ScriptedLLM(lambda request: "7", delay=0.05, log=sys.argv[1])
-live.open_llm = lambda kind, name=None, **_: model
+steps.open_llm = lambda kind, name=None, **_: model
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -140,7 +141,7 @@ def registered(monkeypatch):
 def model(monkeypatch, tmp_path):
     monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
     scripted = ScriptedLLM(lambda request: "7")
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: scripted)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda kind, name=None, **_: scripted)
     return scripted
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.diagnosis import Diagnosis
 from core.report.exports import exporters
 from core.run import Run
-from core.sources.influence_csv import read_influence_csv
+from core.sources.formats import import_file
 from core.sources.table import read_table
 from core.spreadsheet import csv_bytes, neutralise, neutralise_text, restore
 from core.text.strict import clean
@@ -83,6 +83,6 @@ def test_our_import_reads_our_export_whatever_the_texts(passages, answer):
              "retrieval_rank": [1.0, 2.0, 3.0], "influence_score": [0.5, 0.25, 0.0]}
         ),
     )  # fmt: skip
-    imported = read_influence_csv(exporters()["csv"].write(Diagnosis(run)), "back").run
+    imported = import_file(exporters()["csv"].write(Diagnosis(run)), "back").run
     assert imported.passages["text"].to_list() == run.passages["text"].to_list()
     assert imported.queries["answer"].fillna("").to_list() == run.queries["answer"].to_list()

@@ -38,6 +38,12 @@ def elsewhere(url):
     return [] if urlsplit(url).hostname in (None, "localhost", "127.0.0.1") else [url]
 
 
+def watch(page, errors: list[str]) -> None:
+    """Note any error of a script, and where a page asks another host."""
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: errors.extend(elsewhere(request.url)))
+
+
 @pytest.fixture(scope="module")
 def first_contexts(browser):
     """The contexts that tests of a module begin in, by what they were asked for: what the app's code is made of is
@@ -61,8 +67,7 @@ def new_page(browser, first_contexts):
             first_contexts[wanted] = context
         contexts.append(context)
         page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: errors.extend(elsewhere(request.url)))
+        watch(page, errors)
         return page
 
     yield open_page

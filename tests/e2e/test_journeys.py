@@ -8,28 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driving import choose, main_text, published_shape, sidebar_text, sideways, upload
+from tests.e2e.driving import choose, main_text, published_shape, sidebar_text, upload
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-PAGES = (
-    "",
-    "influence",
-    "likelihood",
-    "retrieval_quality",
-    "claims",
-    "uncertainty",
-    "conformal",
-    "confidence",
-    "validation",
-    "signals",
-    "workbench",
-    "compare",
-    "live",
-    "data",
-    "methods",
-)
-
 HOSTILE = "<script>document.title='owned'</script> [x](javascript:alert(1)) $x^2$ :smile: <img src=x onerror=alert(1)>"
 
 
@@ -119,16 +101,6 @@ def test_two_sessions_do_not_see_each_other(app, new_page):
     assert "24 of 43 reported" in main_text(mine) and "0.40" not in sidebar_text(mine)
     assert "20 questions" in sidebar_text(yours) and "0.40" in sidebar_text(yours)
     assert "of 43" not in main_text(yours)
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_every_page_opens_first_by_its_own_link_and_fits_a_phone(app, new_page, path):
-    page = new_page(width=390, height=844)
-    page.goto(f"{app}/{path}?sim=queries:20,seed:3")
-    settle(page)
-    assert page.get_by_test_id("stMain").locator("h1").count() == 1
-    assert page.locator("[data-testid='stException'], [data-testid='stAlertContentError']").count() == 0
-    assert sideways(page) <= 1
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""Every measurement in bench/ still runs: each script at tiny sizes, in a process of its own."""
+"""Every measurement in bench/ still runs: each script at tiny sizes, one after another in one process, which loads
+the libraries and models once."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 
 from bench.__main__ import names
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 # Modules that only serve others are run by those; the runner finds what measures speed.
@@ -28,9 +29,10 @@ def lines(records):
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-@pytest.fixture
-def data(tmp_path):
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
     """Return a folder with a dozen made-up records of each development file."""
+    folder = tmp_path_factory.mktemp("data")
     answers = [
         {
             "question": f"Who built bridge {i}?",
@@ -74,38 +76,83 @@ def data(tmp_path):
         ("factscore", bios),
         ("triviaqa_generations", sampled),
     ):
-        (tmp_path / f"{name}_dev.jsonl").write_text(lines(records), encoding="utf-8")
-    return tmp_path
+        (folder / f"{name}_dev.jsonl").write_text(lines(records), encoding="utf-8")
+    return folder
 
 
+# Reads what to run as lines [name, arguments]; writes a line [name, printed, what went wrong] for each.
+DRIVER = """
+import contextlib, io, json, runpy, sys, traceback
+for line in sys.stdin:
+    name, arguments = json.loads(line)
+    printed, wrong = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stdout(printed):
+            if name.endswith(".py"):
+                sys.argv = [name, *arguments]
+                runpy.run_path(name, run_name="__main__")
+            else:
+                from bench.lines import Size, measured
+                measured(name, Size.SMOKE)
+    except SystemExit as end:
+        wrong = str(end.code or "")
+    except BaseException:
+        wrong = traceback.format_exc()
+    print(json.dumps([name, printed.getvalue(), wrong]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(data):
+    """Return what each script and measurement printed and what went wrong, by its name."""
+    wanted = [
+        [str(path), ["--smoke", *(["--data", str(data)] if '"--data"' in text else [])]]
+        for path, text in SCRIPTS.items()
+    ]
+    wanted += [[name, []] for name in names()]
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER],
+        input=lines(wanted),
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {name: (printed, wrong) for name, printed, wrong in map(json.loads, done.stdout.splitlines())}
+
+
+# A script whose data is not there says so in words and ends well; it need not measure anything.
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_it_runs_and_says_something(script, data):
+def test_it_runs_and_says_something(script, ended):
     assert '"--smoke"' in SCRIPTS[script], f"{script.name} needs an option --smoke with tiny sizes"
-    options = ["--data", str(data)] if '"--data"' in SCRIPTS[script] else []
-    finished([str(script), "--smoke", *options])
+    printed, wrong = ended[str(script)]
+    assert not wrong, wrong[-2000:]
+    assert printed.strip()
 
 
 @pytest.mark.parametrize("name", names())
-def test_what_measures_speed_runs_and_keeps_nothing(name):
+def test_what_measures_speed_runs(name, ended):
+    printed, wrong = ended[name]
+    assert not wrong, wrong[-2000:]
+    assert " (" in printed
+
+
+def test_a_smoke_run_of_the_command_keeps_nothing():
     before = {path: path.read_bytes() for path in (ROOT / "bench/results").iterdir()}
-    assert " (" in finished(["-m", "bench", "--smoke", name])
-    assert {path: path.read_bytes() for path in (ROOT / "bench/results").iterdir()} == before
-
-
-def finished(arguments):
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, "-m", "bench", "--smoke", "metrics"],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=280,
         check=False,
     )
-    # A script whose data is not there says so in words and ends well; it need not measure anything.
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip()
-    return done.stdout
+    assert " (" in done.stdout
+    assert {path: path.read_bytes() for path in (ROOT / "bench/results").iterdir()} == before
 
 
 def test_the_scripts_are_found():

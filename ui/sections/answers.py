@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.answers.evidence import REFERENCE, UNKNOWN
+from core.answers.analysis import REFERENCE, UNKNOWN
 from core.text.display import count
 from ui import cached, questions, show
 from ui.plain import plain, shortened

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.charts.theme import name_of, plain_text, safe_text
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.causal import UNKNOWN
 from core.claims.matrix import IRRELEVANT
 from core.claims.types import Bools, Floats, Labels

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.arrays import Ints
 from core.charts import theme
 from core.charts.claims.heatmap import stepped, support_bar
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.matrix import CLAIM_STATES, IRRELEVANT
 from core.claims.types import Floats
 from core.text.display import count, number

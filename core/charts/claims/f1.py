@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.charts import theme
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.rafe import DEFAULT_K
 from core.conditions import where
 from core.text.display import count, number

@@ -20,7 +20,7 @@ from core.charts.theme import (
     plain_text,
     where_door,
 )
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
 from core.claims.types import Bools, Floats

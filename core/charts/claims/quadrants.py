@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.arrays import Floats
 from core.charts import theme
 from core.charts.points import add_density
-from core.claims.analysis.claims_analysis import ClaimsAnalysis
+from core.claims.analysis import ClaimsAnalysis
 from core.claims.quadrants import DISTRACTOR, IDLE, REDUNDANT, UNDEFINED, USED, quadrant_counts
 from core.conditions import where
 from core.text.display import count, number

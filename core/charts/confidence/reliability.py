@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -28,13 +28,6 @@ from core.text.display import count, number, percent
 _FUZZ = 5e-13  # within which a confidence lies on the edge of its bin
 
 
-class _Data(NamedTuple):
-    rows: pd.DataFrame  # of `ReliabilityBin`, with n_correct
-    n: int
-    ece: float
-    by_chance: float
-
-
 def reliability_diagram(analysis: ConfidenceAnalysis) -> go.Figure:
     """Draw for each bin of the confidence the share of correct answers, with the number of answers below.
 
@@ -42,23 +35,11 @@ def reliability_diagram(analysis: ConfidenceAnalysis) -> go.Figure:
     intervals. Marks lead to the incorrect answers of their bin, bars to the answers that they count. Empty
     without a labelled answer.
     """
-    return _draw(_data(analysis))
-
-
-def _data(analysis: ConfidenceAnalysis) -> _Data | str:
-    """Return the bins, or why there are none."""
     if not analysis.bins:
-        return analysis.reason or "No answer with a confidence has a label."
+        return empty_figure(analysis.used.reason or "No answer with a confidence has a label.")
     rows = pd.DataFrame(analysis.bins)
     rows["n_correct"] = (rows["accuracy"] * rows["n"]).round().astype(int)
-    return _Data(rows, analysis.quality.n, analysis.quality.ece, analysis.ece_by_chance[0])
-
-
-def _draw(data: _Data | str) -> go.Figure:
-    if isinstance(data, str):
-        return empty_figure(data)
-    rows = data.rows
-    figure = new_figure(_alt(data), "Confidence", "Correct (%)", height=480)
+    figure = new_figure(_alt(rows, analysis), "Confidence", "Correct (%)", height=480)
     add_line(figure, "Calibrated", [0, 1], [0, 100])
     off = (rows["confidence"] < rows["accuracy_low"]) | (rows["confidence"] > rows["accuracy_high"])
     for name, style, chosen in (("In line", "Aligned", ~off), ("Off the diagonal", "Divergent", off)):
@@ -131,13 +112,13 @@ def _hover(row: Any) -> str:
     )
 
 
-def _alt(data: _Data) -> str:
-    rows = data.rows
+def _alt(rows: pd.DataFrame, analysis: ConfidenceAnalysis) -> str:
     over = int((rows["confidence"] > rows["accuracy_high"]).sum())
     under = int((rows["confidence"] < rows["accuracy_low"]).sum())
+    quality = analysis.quality
     return (
-        f"Share of correct ones of {count(data.n, 'labelled answer')} against their confidence, in "
+        f"Share of correct ones of {count(quality.n, 'labelled answer')} against their confidence, in "
         f"{count(len(rows), 'bin')}: in {over:,} of the bins the confidence is above the 95 % "
-        f"interval, in {under:,} below it; expected calibration error {number(data.ece)}, "
-        f"{number(data.by_chance)} by chance if it were exact."
+        f"interval, in {under:,} below it; expected calibration error {number(quality.ece)}, "
+        f"{number(analysis.ece_by_chance[0])} by chance if it were exact."
     )

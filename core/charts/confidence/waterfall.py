@@ -19,7 +19,7 @@ from core.charts.theme import (
     safe_text,
 )
 from core.confidence.analysis import ConfidenceAnalysis
-from core.context_score import Band, band
+from core.context_score import band
 from core.rows import places_of
 from core.text.display import number
 
@@ -31,21 +31,13 @@ _LOOKS = {"low": "Divergent", "medium": "highlight", "high": "influence"}
 
 
 class _Row(NamedTuple):
+    place: int
     title: str
     value: float
     start: float
     size: float  # NaN where the signal is missing
     most: float  # what it could add
     hover: str
-
-
-class _Data(NamedTuple):
-    rows: list[_Row]
-    total: float
-    confidence: float  # after the map
-    threshold: float
-    mapped: bool
-    band: Band
 
 
 def waterfall(analysis: ConfidenceAnalysis, query_id: str) -> go.Figure:
@@ -55,93 +47,79 @@ def waterfall(analysis: ConfidenceAnalysis, query_id: str) -> go.Figure:
     confidence, in the form of its band; before it the sum, where a map turns that into the confidence. Empty
     where the run has no weights.
     """
-    return _draw(_data(analysis, query_id))
-
-
-def _data(analysis: ConfidenceAnalysis, query_id: str) -> _Data | str:
-    """Return the rows, or why there are none."""
-    if analysis.reason:
-        return analysis.reason
     places = places_of(analysis.queries, query_id)
-    if not places.size:
-        return "This run has no such question."
-    place, at, rows = int(places[0]), 0.0, []
-    for column, (name, weight) in enumerate(analysis.weighting.weights.items()):
-        if not weight:
-            continue
-        title, value = analysis.titles.get(name, name), float(analysis.signals[name][place])
-        size = float(analysis.contributions[place, column])
-        said = (
-            "no value" if math.isnan(value) else f"{number(value)} × weight {number(weight)} = {number(size)}"
-        )
-        rows.append(_Row(title, value, at, size, weight, f"{safe_text(title)}<br>{said}"))
-        at += 0.0 if math.isnan(size) else size
-    row = analysis.queries.iloc[place]
-    return _Data(
-        rows, float(row["raw_confidence"]), float(row["confidence"]), analysis.weighting.threshold,
-        analysis.map.kind != "none", band(float(half_up(row["confidence"]))),
-    )  # fmt: skip
-
-
-def _draw(data: _Data | str) -> go.Figure:
-    if isinstance(data, str):
-        return empty_figure(data)
-    rows = data.rows
-    n = len(rows) + 1 + data.mapped
-    figure = new_figure(_alt(data), "Confidence", "", height=120 + 44 * n)
+    if analysis.used.reason or not places.size:
+        return empty_figure(analysis.used.reason or "This run has no such question.")
+    rows, one = _rows(analysis, int(places[0])), analysis.queries.iloc[int(places[0])]
+    total, confidence = float(one["raw_confidence"]), float(one["confidence"])
+    own, threshold = band(float(half_up(confidence))), analysis.weighting.threshold
+    mapped = analysis.used.method.map.kind != "none"
+    sums = [f"Sum {number(total)}"] if mapped else []
+    n = len(rows) + 1 + mapped
+    after = f"{number(total)}{f', after the map {number(confidence)}' if mapped else ''} ({own.word})"
+    figure = new_figure(_alt(rows, after, threshold), "Confidence", "", height=120 + 44 * n)
     figure.add_bar(
         name="Most it could add",
         orientation="h",
         base=[row.start for row in rows],
         x=[row.most for row in rows],
-        y=[*range(1, len(rows) + 1)],
+        y=[row.place for row in rows],
         width=0.7,
         marker={"color": "rgba(0,0,0,0)", "line": {"width": 1, "color": AXIS}},
         hoverinfo="skip",
     )
-    known = [(place, row) for place, row in enumerate(rows, start=1) if not math.isnan(row.size)]
+    known = [row for row in rows if not math.isnan(row.size)]
     add_row_bars(
-        figure, "Adds", [row.size for _, row in known], [place for place, _ in known], "Aligned",
-        [row.hover for _, row in known], base=[row.start for _, row in known],
+        figure, "Adds", [row.size for row in known], [row.place for row in known], "Aligned",
+        [row.hover for row in known], base=[row.start for row in known],
     )  # fmt: skip
-    missing = [(place, row) for place, row in enumerate(rows, start=1) if math.isnan(row.size)]
+    missing = [row for row in rows if math.isnan(row.size)]
     if missing:
         figure.add_scatter(
             name="Missing",
             mode="text",
-            x=[row.start + row.most / 2 for _, row in missing],
-            y=[place for place, _ in missing],
+            x=[row.start + row.most / 2 for row in missing],
+            y=[row.place for row in missing],
             text=["no value"] * len(missing),
             showlegend=False,
-            customdata=[row.hover for _, row in missing],
+            customdata=[row.hover for row in missing],
             hovertemplate="%{customdata}<extra></extra>",
         )
     else:
-        if data.mapped:
-            add_row_bars(figure, "Sum", [data.total], [n - 1], "neutral", [f"Sum {number(data.total)}"])
-        said = f"Confidence {number(data.confidence)}: {data.band.word}"
-        add_row_bars(figure, "Confidence", [data.confidence], [n], _LOOKS[data.band.word], [said])
-    add_line(figure, f"Threshold {number(data.threshold)}", [data.threshold] * 2, [0.4, n + 0.6], DASHED)
+        if mapped:
+            add_row_bars(figure, "Sum", [total], [n - 1], "neutral", sums)
+        said = f"Confidence {number(confidence)}: {own.word}"
+        add_row_bars(figure, "Confidence", [confidence], [n], _LOOKS[own.word], [said])
+    add_line(figure, f"Threshold {number(threshold)}", [threshold] * 2, [0.4, n + 0.6], DASHED)
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(range=[-0.01, 1.02], dtick=0.2)
     names = [
         f"{safe_text(row.title, _NAME)}<br>{number(row.value)} × weight {number(row.most)}" for row in rows
     ]
-    sums = [f"Sum {number(data.total)}"] if data.mapped else []
-    names += [*sums, f"<b>Confidence {number(data.confidence)}</b><br>{data.band.icon} {data.band.word}"]
+    names += [*sums, f"<b>Confidence {number(confidence)}</b><br>{own.icon} {own.word}"]
     name_rows(figure, names)
     return figure
 
 
-def _alt(data: _Data) -> str:
-    parts = ", ".join(f"{number(row.size)} of at most {number(row.most)}" for row in data.rows)
-    if any(math.isnan(row.size) for row in data.rows):
-        n = sum(math.isnan(row.size) for row in data.rows)
-        said = f"undefined, {n} of {len(data.rows)} signals missing"
-    else:
-        said = f"{number(data.total)}{f', after the map {number(data.confidence)}' if data.mapped else ''}"
-        said += f" ({data.band.word})"
+def _rows(analysis: ConfidenceAnalysis, place: int) -> list[_Row]:
+    at, rows = 0.0, list[_Row]()
+    for column, (name, weight) in enumerate(analysis.weighting.weights.items()):
+        if weight:
+            title, value = analysis.used.titles[name], float(analysis.signals[name][place])
+            size = float(analysis.contributions[place, column])
+            said = f"{number(value)} × weight {number(weight)} = {number(size)}"
+            hover = f"{safe_text(title)}<br>{'no value' if math.isnan(value) else said}"
+            rows.append(_Row(len(rows) + 1, title, value, at, size, weight, hover))
+            at += 0.0 if math.isnan(size) else size
+    return rows
+
+
+def _alt(rows: list[_Row], said: str, threshold: float) -> str:
+    parts = ", ".join(f"{number(row.size)} of at most {number(row.most)}" for row in rows)
+    missing = sum(math.isnan(row.size) for row in rows)
+    if missing:
+        said = f"undefined, {missing} of {len(rows)} signals missing"
     return (
-        f"What {len(data.rows)} signals add to the confidence of 1 answer: {parts}; sum {said}, threshold "
-        f"{number(data.threshold)}."
+        f"What {len(rows)} signals add to the confidence of 1 answer: {parts}; sum {said}, threshold "
+        f"{number(threshold)}."
     )

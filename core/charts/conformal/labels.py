@@ -3,93 +3,66 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.theme import (
-    DASHED,
-    STYLES,
-    Floats,
-    add_band,
-    add_line,
-    add_marks,
-    error_bars,
-    marker,
-    new_figure,
-)
-from core.conformal.coverage import coverage_band
-from core.conformal.split import label_shortage, labels_needed, threshold_rank
+from core.charts.theme import DASHED, STYLES, add_band, add_line, add_marks, error_bars, marker, new_figure
+from core.conformal.split import coverage_band, label_shortage, labels_needed, threshold_rank
 from core.text.display import count, percent
 
 _PLACES = 100
 _LEAST = 200
 
 
-class _Data(NamedTuple):
-    labels: list[int]  # those with a finite threshold
-    mean: Floats
-    low: Floats
-    high: Floats
-    needed: int
-    most: int
-    n: int
-    own: (
-        tuple[float, float, float] | None
-    )  # mean, low and high of the chosen n; None where nothing is promised
-    alpha: float
-
-
 def coverage_by_labels(n: int, alpha: float) -> go.Figure:
     """Draw where the realised coverage of a threshold lies in 95 of 100 calibrations, by number of labels.
 
-    Parameters
-    ----------
-    n : int
-        Calibration labels, at least 1: the mark.
-    alpha : float
-        Between 0 and 1.
+    ``n`` labels, at least 1, are marked; ``alpha`` lies between 0 and 1.
     """
-    return _draw(_data(n, alpha))
-
-
-def _data(n: int, alpha: float) -> _Data:
-    needed = labels_needed(alpha)
-    most = max(_LEAST, 2 * n, 2 * needed)
-    places = {needed, most, *np.geomspace(needed, most, _PLACES).round().astype(int).tolist()}
-    labels = sorted(places | ({n} if n >= needed else set()))
-    bands = np.array([(_mean(one, alpha), *coverage_band(one, alpha)) for one in labels])
-    own = (_mean(n, alpha), *coverage_band(n, alpha)) if n >= needed else None
-    mean, low, high = bands.T
-    return _Data(labels, mean, low, high, needed, most, n, own, alpha)
-
-
-def _mean(n: int, alpha: float) -> float:
-    return threshold_rank(n, alpha) / (n + 1)
-
-
-def _draw(data: _Data) -> go.Figure:
-    promise = percent(1 - data.alpha)
-    figure = new_figure(_alt(data), "Calibration labels (log scale)", "Realised coverage (%)")
-    add_band(figure, "95 of 100 calibrations", data.labels, 100 * data.low, 100 * data.high)
-    add_line(figure, f"Promise ({promise})", [1, data.most], [100 * (1 - data.alpha)] * 2)
+    rows, needed, short = _data(n, alpha), labels_needed(alpha), label_shortage(n, alpha)
+    most, promise = int(rows["n"].max()), percent(1 - alpha)
+    own = rows[rows["n"] == n].iloc[0] if not short else None
+    said = (
+        short.rstrip(".")
+        if own is None
+        else f"with {count(n, 'label')} it lies between {percent(own['low'])} and {percent(own['high'])} in "
+        f"95 of 100 calibrations; a finite threshold takes at least {count(needed, 'label')}"
+    )
+    figure = new_figure(
+        f"Realised coverage against the number of calibration labels, 1 to {most:,}, {promise} promised: "
+        f"{said}.",
+        "Calibration labels (log scale)",
+        "Realised coverage (%)",
+    )
+    mean, low, high = (100 * rows[name].to_numpy() for name in ("mean", "low", "high"))
+    add_band(figure, "95 of 100 calibrations", rows["n"], low, high)
+    add_line(figure, f"Promise ({promise})", [1, most], [100 * (1 - alpha)] * 2)
     figure.add_scatter(
         name="Mean",
         mode="lines",
-        x=data.labels,
-        y=100 * data.mean,
+        x=rows["n"],
+        y=mean,
         line={"color": STYLES["Aligned"].color, "width": 2},
-        customdata=[_said(*one) for one in zip(data.labels, data.mean, data.low, data.high, strict=True)],
+        customdata=[_said(row) for _, row in rows.iterrows()],
         hovertemplate="%{customdata}<extra></extra>",
     )
-    floor = max(0.0, 10 * math.floor(10 * min(float(data.low.min()), 0.95 - data.alpha)))
-    add_line(figure, f"Fewest labels ({data.needed:,})", [data.needed] * 2, [floor, 100], DASHED)
-    _add_chosen(figure, data, floor)
-    ticks = [step * 10**power for power in range(8) for step in (1, 2, 5) if step * 10**power <= data.most]
+    floor = max(0.0, 10 * math.floor(min(float(low.min()), 95 - 100 * alpha) / 10))
+    add_line(figure, f"Fewest labels ({needed:,})", [needed] * 2, [floor, 100], DASHED)
+    if own is None:
+        look = {**marker("Undefined", 14), "symbol": "x"}
+        hover = short.replace("; ", ";<br>")
+        add_marks(figure, f"n = {n:,}: nothing promised", [n], [floor], look, [hover], cliponaxis=False)
+    else:
+        at, ends = 100 * own["mean"], [[100 * own[end]] for end in ("low", "high")]
+        bars = error_bars([at], *ends, STYLES["highlight"].color, 3)
+        look = marker("highlight", 15)
+        add_marks(figure, f"n = {n:,}", [n], [at], look, [_said(own)], cliponaxis=False, error_y=bars)
+    ticks = [step * 10**power for power in range(8) for step in (1, 2, 5) if step * 10**power <= most]
     figure.update_xaxes(
         type="log",
-        range=[-0.02, math.log10(data.most) + 0.02],
+        range=[-0.02, math.log10(most) + 0.02],
         tickvals=ticks,
         ticktext=[f"{t:,}" for t in ticks],
         tickangle=0,
@@ -98,38 +71,20 @@ def _draw(data: _Data) -> go.Figure:
     return figure
 
 
-def _add_chosen(figure: go.Figure, data: _Data, floor: float) -> None:
-    options: dict[str, Any] = {}
-    if data.own is None:
-        look, y = {**marker("Undefined", 14), "symbol": "x"}, floor
-        hover = label_shortage(data.n, data.alpha).replace("; ", ";<br>")
-    else:
-        mean, low, high = (100 * one for one in data.own)
-        look, y = marker("highlight", 15), mean
-        color = STYLES["highlight"].color
-        options = {"error_y": error_bars([mean], [low], [high], color, 3)}
-        hover = _said(data.n, *data.own)
-    name = f"n = {data.n:,}" + (": nothing promised" if data.own is None else "")
-    add_marks(figure, name, [data.n], [y], look, [hover], cliponaxis=False, **options)
+def _data(n: int, alpha: float) -> pd.DataFrame:
+    """Return ``n, mean, low, high`` for numbers of labels with a finite threshold."""
+    needed = labels_needed(alpha)
+    most = max(_LEAST, 2 * n, 2 * needed)
+    places = {needed, most, *np.geomspace(needed, most, _PLACES).round().astype(int).tolist()}
+    rows = [
+        (one, threshold_rank(one, alpha) / (one + 1), *coverage_band(one, alpha))
+        for one in sorted(places | ({n} if n >= needed else set()))
+    ]
+    return pd.DataFrame(rows, columns=["n", "mean", "low", "high"])
 
 
-def _said(n: int, mean: float, low: float, high: float) -> str:
+def _said(row: pd.Series) -> str:
     return (
-        f"{count(n, 'label')}: {percent(mean)} covered on average,<br>"
-        f"{percent(low)} to {percent(high)} in 95 of 100 calibrations"
-    )
-
-
-def _alt(data: _Data) -> str:
-    if data.own is None:
-        said = label_shortage(data.n, data.alpha).rstrip(".")
-    else:
-        _, low, high = map(percent, data.own)
-        said = (
-            f"with {count(data.n, 'label')} it lies between {low} and {high} in 95 of 100 calibrations; a "
-            f"finite threshold takes at least {count(data.needed, 'label')}"
-        )
-    return (
-        f"Realised coverage against the number of calibration labels, 1 to {data.most:,}, "
-        f"{percent(1 - data.alpha)} promised: {said}."
+        f"{count(int(row['n']), 'label')}: {percent(row['mean'])} covered on average,<br>"
+        f"{percent(row['low'])} to {percent(row['high'])} in 95 of 100 calibrations"
     )

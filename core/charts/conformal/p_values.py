@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from scipy.special import betaincinv
 
 from core.charts.bins import thinned
-from core.charts.conformal.shared import MOST_MARKS, mark_size, stream_of
+from core.charts.conformal.curves import void
 from core.charts.theme import (
     DASHED,
     STYLES,
@@ -24,18 +24,21 @@ from core.charts.theme import (
     question_door,
     safe_text,
 )
-from core.conformal.analysis import ConformalAnalysis
+from core.conformal.analysis import OWN, ConformalAnalysis
+from core.conformal.definitions import METRICS
 from core.text.display import count, number
 
 _BAND = 0.95
+_MOST = 300  # questions with a mark each
+_MANY = 100  # from so many on their marks are small
 
 
 class _Data(NamedTuple):
-    p: Floats  # rising
+    rows: pd.DataFrame  # of the questions, their p-values rising
+    p: Floats
     expected: Floats
     low: Floats  # of the 95 % that uniform p-values give at each place
     high: Floats
-    rows: pd.DataFrame  # query_id and question, in the same order
 
 
 def p_value_plot(analysis: ConformalAnalysis) -> go.Figure:
@@ -51,17 +54,17 @@ def p_value_plot(analysis: ConformalAnalysis) -> go.Figure:
 
 def _data(analysis: ConformalAnalysis) -> _Data | str:
     """Return the sorted p-values with their band, or why there are none."""
-    rows = stream_of(analysis)
-    if isinstance(rows, str):
-        return rows
-    rows = rows.sort_values("drift_p", kind="stable")
+    if why := void(analysis):
+        return why
+    if not analysis.drift.n and analysis.origin == OWN:
+        return f"Undefined because {METRICS['drift'].undefined_when}."
+    if not analysis.drift.n:
+        return "No score of another question can be compared with one of the calibration."
+    rows = analysis.queries[analysis.queries["drift_p"].notna()].sort_values("drift_p", kind="stable")
     n = len(rows)
     place = np.arange(1, n + 1, dtype=np.float64)
     low, high = (betaincinv(place, n + 1 - place, end) for end in ((1 - _BAND) / 2, (1 + _BAND) / 2))
-    return _Data(
-        rows["drift_p"].to_numpy(), place / (n + 1), low, high,
-        rows[["query_id", "question"]].reset_index(drop=True),
-    )  # fmt: skip
+    return _Data(rows, rows["drift_p"].to_numpy(), place / (n + 1), low, high)
 
 
 def _draw(data: _Data | str) -> go.Figure:
@@ -83,38 +86,28 @@ def _draw(data: _Data | str) -> go.Figure:
     ends = (np.r_[0, values[kept], 1] for values in (data.expected, data.low, data.high))
     add_band(figure, "95 % of uniform samples, pointwise", *ends)
     add_line(figure, "Uniform", [0, 1], [0, 1], DASHED)
-    if n > MOST_MARKS:
-        add_line(
-            figure,
-            f"All {n:,}",
-            data.expected[kept],
-            data.p[kept],
-            {"color": STYLES["neutral"].color, "width": 2},
-        )
+    if n > _MOST:
+        line = {"color": STYLES["neutral"].color, "width": 2}
+        add_line(figure, f"All {n:,}", data.expected[kept], data.p[kept], line)
     for name, style, chosen in (
         ("Below the band", "Divergent", below),
         ("Inside", "Aligned", ~below & ~above),
         ("Above the band", "raised", above),
     ):
-        marked = np.flatnonzero(chosen[:MOST_MARKS])
+        marked = np.flatnonzero(chosen[:_MOST])
         add_marks(
-            figure,
-            f"{name} ({int(chosen.sum()):,})",
-            data.expected[marked],
-            data.p[marked],
-            {**marker(style, mark_size(n)), "opacity": 0.85},
+            figure, f"{name} ({int(chosen.sum()):,})", data.expected[marked], data.p[marked],
+            {**marker(style, 8 if n <= _MANY else 5), "opacity": 0.85},
             [_hover(data, i) for i in marked.tolist()],
-            [question_door(data.rows["query_id"].iloc[i]) for i in marked.tolist()],
-            cliponaxis=False,
-        )
+            [question_door(one) for one in data.rows["query_id"].iloc[marked]], cliponaxis=False,
+        )  # fmt: skip
     figure.update_xaxes(range=[-0.02, 1.02], dtick=0.2)
     figure.update_yaxes(range=[-0.02, 1.02], dtick=0.2)
     return figure
 
 
 def _hover(data: _Data, i: int) -> str:
-    values: Any = (data.p[i], data.expected[i], data.low[i], data.high[i])
-    p, expected, low, high = (number(float(value), "{:.2g}") for value in values)
+    p, expected, low, high = (number(float(one[i]), "{:.2g}") for one in data[1:])
     return (
         f"{safe_text(data.rows['question'].iloc[i])}<br>"
         f"p = {p}, number {i + 1:,} of {len(data.p):,} from the lowest<br>"

@@ -34,7 +34,7 @@ _WRAP = 44  # characters of a line on a phone
 
 class _Data(NamedTuple):
     certificate: Certificate
-    table: pd.DataFrame  # one row per place: share, risk, certified, low, high (thresholds), door, hover
+    table: pd.DataFrame  # one row per place: share, risk, certified, low (threshold), door, hover
     coverage: Floats  # of the labelled answers of the run
     risk: Floats
     n: int  # of them
@@ -67,12 +67,11 @@ def _data(analysis: ConformalAnalysis, threshold: float | None) -> _Data | str:
     known = analysis.queries[analysis.queries["correct"].notna() & analysis.queries["confidence"].notna()]
     coverage, risk = risk_coverage(half_up(known["confidence"]), known["correct"].astype(float))
     chosen = None
-    if threshold is not None and len(known):
-        passes = half_up(known["confidence"]) >= threshold
-        n, wrong = int(passes.sum()), int((passes & ~known["correct"].astype(bool)).sum())
-        if n:
-            said = f"Threshold {number(threshold)}: {wrong:,} of {count(n, 'labelled answer')} incorrect"
-            chosen = (100 * n / len(known), 100 * wrong / n, said)
+    now = None if threshold is None else analysis.at(threshold)[0]
+    if now is not None and now.n_labelled:
+        n, wrong = now.n_labelled, now.n_labelled - now.n_correct
+        said = f"Threshold {number(now.threshold)}: {wrong:,} of {count(n, 'labelled answer')} incorrect"
+        chosen = (100 * n / len(known), 100 * wrong / n, said)
     return _Data(found, pd.DataFrame(places), coverage, risk, len(known), chosen)
 
 
@@ -95,20 +94,13 @@ def _place(analysis: ConformalAnalysis, rows: pd.DataFrame) -> dict[str, Any]:
     else:
         verdict = f"Not certified: {p_text(one['p_value'])}, at most {rows['level'].max():.2g} needed"
     thresholds = number(low) if low == high else f"{number(low)} to {number(high)}"
-    hover = [
-        f"Confidence from {thresholds} on",
-        f"{n:,} of {count(found.n, 'label')} answered ({percent(n / found.n)})",
-        f"{count(wrong, 'incorrect answer')} ({percent(wrong / n)})",
-        safe_text(verdict),
-    ]
-    return {
-        "share": 100 * n / found.n,
-        "risk": 100 * wrong / n,
-        "certified": bool(one["certified"]),
-        "low": low,
-        "door": door,
-        "hover": "<br>".join(hover),
-    }
+    hover = (
+        f"Confidence from {thresholds} on<br>{n:,} of {count(found.n, 'label')} answered "
+        f"({percent(n / found.n)})<br>{count(wrong, 'incorrect answer')} ({percent(wrong / n)})<br>"
+        f"{safe_text(verdict)}"
+    )
+    shares = {"share": 100 * n / found.n, "risk": 100 * wrong / n}
+    return {**shares, "certified": bool(one["certified"]), "low": low, "door": door, "hover": hover}
 
 
 def _draw(data: _Data | str) -> go.Figure:
@@ -120,21 +112,17 @@ def _draw(data: _Data | str) -> go.Figure:
         _add_line(figure, data)
     add_line(figure, f"Allowed: α = {percent(found.alpha)}", [0, 100], [100 * found.alpha] * 2)
     best = (table["low"] == found.threshold) & table["certified"]
-    for name, style, look, chosen in (
-        ("Not certified", "Undefined", {"symbol": "circle-open", "line": {"width": 2}}, ~table["certified"]),
-        ("Certified", "Aligned", {}, table["certified"] & ~best),
-        (
-            f"Certified, answers most: from {number(found.threshold)} on",
-            "influence",
-            {"symbol": "star"},
-            best,
-        ),
+    lowest = f"Certified, answers most: from {number(found.threshold)} on"
+    hollow = {**marker("Undefined", 10), "symbol": "circle-open", "line": {"width": 2}}
+    star = {**marker("influence", 16), "symbol": "star"}
+    for name, look, chosen in (
+        ("Not certified", hollow, ~table["certified"]),
+        ("Certified", marker("Aligned", 10), table["certified"] & ~best),
+        (lowest, star, best),
     ):
         rows = table[chosen]
         add_marks(
-            figure, name, rows["share"], rows["risk"],
-            {**marker(style, 16 if style == "influence" else 10), **look},
-            rows["hover"], [*rows["door"]], cliponaxis=False,
+            figure, name, rows["share"], rows["risk"], look, rows["hover"], [*rows["door"]], cliponaxis=False
         )  # fmt: skip
     if data.chosen is not None:
         share, risk, hover = data.chosen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -26,34 +25,47 @@ _SCALE = {
 _STRONG, _PALE = (0.12, 0.65), (0.0, 0.15)  # opacity at 0 and at ±1
 
 
-class _Cell(NamedTuple):
-    x: int
-    y: int
-    value: float
-    is_clear: bool
-    text: str
-    hover: str
-
-
 def correlation_heatmap(agreement: SignalAgreement, kind: str = SPEARMAN) -> go.Figure:
     """Draw the correlations of the signals, each pair once: blue is positive, orange negative.
 
     A correlation that cannot be told from chance is pale, with its number in brackets; an undefined one is
     a dash, and the hover says why. Empty for fewer than two signals.
     """
-    return _draw(agreement, kind, _data(agreement, kind))
-
-
-def _data(agreement: SignalAgreement, kind: str) -> list[_Cell]:
-    """Return a cell for every pair; signals are numbered from 1."""
-    place = {id(one): i for i, one in enumerate(agreement.signals, 1)}
-    return [
-        _Cell(
-            place[id(pair.first)], place[id(pair.second)], pair[kind].value, pair[kind].is_clear,
-            _text(pair, kind), _hover(pair, kind),
+    n, place = len(agreement.signals), {id(one): i for i, one in enumerate(agreement.signals)}
+    if not agreement.pairs:
+        return empty_figure("There are fewer than two signals to compare.")
+    figure = new_figure(_alt(agreement, kind), "Signal, by its number", "", height=110 + _ROW * n)
+    numbered = list(range(1, n + 1))
+    for is_clear, (low, high) in ((True, _STRONG), (False, _PALE)):
+        z = np.full((n, n), np.nan)
+        text, hover = (np.full((n, n), "", dtype=object) for _ in range(2))
+        for pair in agreement.pairs:
+            if pair[kind].is_clear == is_clear:
+                at = place[id(pair.second)], place[id(pair.first)]
+                # An undefined cell has a place to point at, and no colour.
+                z[at] = np.nan_to_num(pair[kind].value)
+                text[at], hover[at] = _text(pair, kind), _hover(pair, kind)
+        figure.add_heatmap(
+            x=numbered,
+            y=numbered,
+            z=z,
+            zmin=-1,
+            zmax=1,
+            colorscale=two_sided(low, high),
+            xgap=2,
+            ygap=2,
+            text=text if n <= _NUMBERS_UP_TO else None,
+            texttemplate="%{text}" if n <= _NUMBERS_UP_TO else None,
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            hoverongaps=False,
+            showscale=is_clear,
+            colorbar=_SCALE,
         )
-        for pair in agreement.pairs
-    ]  # fmt: skip
+    figure.update_xaxes(range=[0.5, n + 0.5], tickvals=numbered[:: 1 + n // 13], showgrid=False, tickangle=0)
+    names = [f"{_name(one.title)} · {i}" for i, one in enumerate(agreement.signals, 1)]
+    figure.update_yaxes(range=[n + 0.5, 0.5], tickvals=numbered, ticktext=names, showgrid=False)
+    return figure
 
 
 def _text(pair: SignalPair, kind: str) -> str:
@@ -76,43 +88,6 @@ def _hover(pair: SignalPair, kind: str) -> str:
     if pair.expected:
         lines.append(pair.expected_text[:1].upper() + pair.expected_text[1:])
     return "<br>".join(safe_text(line, 200) for line in lines)
-
-
-def _draw(agreement: SignalAgreement, kind: str, cells: list[_Cell]) -> go.Figure:
-    n = len(agreement.signals)
-    if not cells:
-        return empty_figure("There are fewer than two signals to compare.")
-    figure = new_figure(_alt(agreement, kind), "Signal, by its number", "", height=110 + _ROW * n)
-    numbered = list(range(1, n + 1))
-    for is_clear, (low, high) in ((True, _STRONG), (False, _PALE)):
-        z = np.full((n, n), np.nan)
-        text, hover = (np.full((n, n), "", dtype=object) for _ in range(2))
-        for cell in cells:
-            if cell.is_clear == is_clear:
-                at = cell.y - 1, cell.x - 1
-                # An undefined cell has a place to point at, and no colour.
-                z[at], text[at], hover[at] = np.nan_to_num(cell.value), cell.text, cell.hover
-        figure.add_heatmap(
-            x=numbered,
-            y=numbered,
-            z=z,
-            zmin=-1,
-            zmax=1,
-            colorscale=two_sided(low, high),
-            xgap=2,
-            ygap=2,
-            text=text if n <= _NUMBERS_UP_TO else None,
-            texttemplate="%{text}" if n <= _NUMBERS_UP_TO else None,
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False,
-            showscale=is_clear,
-            colorbar=_SCALE,
-        )
-    figure.update_xaxes(range=[0.5, n + 0.5], tickvals=numbered[:: 1 + n // 13], showgrid=False, tickangle=0)
-    names = [f"{_name(one.title)} · {i}" for i, one in enumerate(agreement.signals, 1)]
-    figure.update_yaxes(range=[n + 0.5, 0.5], tickvals=numbered, ticktext=names, showgrid=False)
-    return figure
 
 
 def _name(title: str) -> str:

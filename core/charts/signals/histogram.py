@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,29 +35,42 @@ class _Bar(NamedTuple):
     door: str
 
 
-class _Data(NamedTuple):
-    signal: Signal
-    bars: list[_Bar]
-    of_values: bool  # a bar for each value, not for each range
-    mean: float
-    median: float
-
-
 def signal_histogram(signal: Signal) -> go.Figure:
     """Draw how many questions have which value, with the mean and the median.
 
     A bar for each value where there are few of them, else for about twelve equal ranges. Bars lead to their
     questions. Empty where no question has a value.
     """
-    return _draw(_data(signal))
-
-
-def _data(signal: Signal) -> _Data:
     if not signal.n:
-        return _Data(signal, [], True, math.nan, math.nan)
+        return empty_figure("No question has a value.")
     of_values = np.unique(signal.rounded[~np.isnan(signal.values)]).size <= BARS
     bars = _of_values(signal) if of_values else _of_ranges(signal)
-    return _Data(signal, bars, of_values, float(signal.known.mean()), float(np.median(signal.known)))
+    lines = (("Mean", float(signal.known.mean()), "solid", "Divergent"),
+             ("Median", float(np.median(signal.known)), "dot", "Aligned"))  # fmt: skip
+    said = ", ".join(f"{name.lower()} {signal.text(value)}" for name, value, _, _ in lines)
+    alt = f"Histogram of {signal.title} over {count(signal.n, 'question')}: {said}."
+    figure = new_figure(alt, "", "Questions", height=HEIGHT)
+    figure.add_bar(
+        x=[bar.at for bar in bars],
+        y=[bar.n for bar in bars],
+        width=[bar.width for bar in bars],
+        marker={**bar_marker("neutral"), "line": {"width": 0.5, "color": "white"}},
+        showlegend=False,
+        **doors(
+            figure,
+            [bar.door for bar in bars],
+            [f"{safe_text(signal.title)}<br>{bar.title}<br>{count(bar.n, 'question')}" for bar in bars],
+        ),
+    )
+    most = max(bar.n for bar in bars)
+    for name, value, dash, style in lines:
+        look = {"color": STYLES[style].color, "width": 2.5, "dash": dash}
+        add_line(figure, f"{name} {signal.text(value)}", [value, value], [0, 1.05 * most], look)
+    if of_values and len(bars) <= _NAMED:
+        names = [bar.title for bar in bars]
+        figure.update_xaxes(tickvals=[bar.at for bar in bars], ticktext=names, tickangle=0)
+    figure.update_yaxes(range=[0, 1.08 * most], tickformat=",d", dtick=count_step(most))
+    return figure
 
 
 def _of_values(signal: Signal) -> list[_Bar]:
@@ -96,43 +108,3 @@ def _of_ranges(signal: Signal) -> list[_Bar]:
 
 def _figure(value: float) -> str:
     return number(value, "{:.4g}" if abs(value) < 1_000 else "{:,.0f}")
-
-
-def _draw(data: _Data) -> go.Figure:
-    signal = data.signal
-    if not data.bars:
-        return empty_figure("No question has a value.")
-    mean, median = signal.text(data.mean), signal.text(data.median)
-    n = count(signal.n, "question")
-    alt = f"Histogram of {signal.title} over {n}: mean {mean}, median {median}."
-    figure = new_figure(alt, "", "Questions", height=HEIGHT)
-    figure.add_bar(
-        x=[bar.at for bar in data.bars],
-        y=[bar.n for bar in data.bars],
-        width=[bar.width for bar in data.bars],
-        marker={**bar_marker("neutral"), "line": {"width": 0.5, "color": "white"}},
-        showlegend=False,
-        **doors(
-            figure,
-            [bar.door for bar in data.bars],
-            [f"{safe_text(signal.title)}<br>{bar.title}<br>{count(bar.n, 'question')}" for bar in data.bars],
-        ),
-    )
-    most = max(bar.n for bar in data.bars)
-    for name, value, text, dash, style in (
-        ("Mean", data.mean, mean, "solid", "Divergent"),
-        ("Median", data.median, median, "dot", "Aligned"),
-    ):
-        add_line(
-            figure,
-            f"{name} {text}",
-            [value, value],
-            [0, 1.05 * most],
-            {"color": STYLES[style].color, "width": 2.5, "dash": dash},
-        )
-    if data.of_values and len(data.bars) <= _NAMED:
-        figure.update_xaxes(
-            tickvals=[bar.at for bar in data.bars], ticktext=[bar.title for bar in data.bars], tickangle=0
-        )
-    figure.update_yaxes(range=[0, 1.08 * most], tickformat=",d", dtick=count_step(most))
-    return figure

@@ -29,7 +29,7 @@ def objection_reasons(analysis: ValidationAnalysis) -> go.Figure:
     """
     if why := void(analysis):
         return theme.empty_figure(why)
-    data, labelled = _data(analysis), analysis.trial is not None
+    data, labelled = _data(analysis), analysis.stopped.n > 0
     if not len(data):
         return theme.empty_figure(f"No validator objects to any of {count(analysis.n, 'answer')}.")
     said = "; ".join(

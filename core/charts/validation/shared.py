@@ -11,7 +11,7 @@ from core.charts.theme import safe_text, where_door
 from core.conditions import where
 from core.validation.analysis import ValidationAnalysis
 from core.validation.definitions import REASONS
-from core.validation.rows import OURS
+from core.validation.fallback import OURS
 
 UNLABELLED = "No validated answer is known to be correct or incorrect."
 _NAME = 40  # characters of a validator's name
@@ -22,7 +22,7 @@ def void(analysis: ValidationAnalysis, *, labelled: bool = False) -> str:
     """Return why there is nothing to draw; "" where there is, with labels where they are asked for."""
     if not analysis.n:
         return REASONS["not_validated"].meaning
-    return UNLABELLED if labelled and analysis.trial is None else ""
+    return UNLABELLED if labelled and not analysis.stopped.n else ""
 
 
 def applied(analysis: ValidationAnalysis) -> pd.DataFrame:

@@ -8,13 +8,131 @@ from dataclasses import replace
 
 import regex
 
-from core.claims.decomposition.clauses import clause_spans
 from core.claims.decomposition.relevance import is_relevant
 from core.claims.types import Claim
 from core.text.abstention import is_abstention
-from core.text.citations import NAMED
-from core.text.sentences import BULLET, CITATION, Span, sentence_spans, trimmed
-from core.text.words import has_words, words
+from core.text.prose import NAMED
+from core.text.sentences import BULLET, CITATION, Span, inside_brackets, sentence_spans, trimmed
+from core.text.words import has_words, pattern, words
+
+_LONGEST = 2_000  # characters; what is longer is no sentence anyone wrote, but a list or a text without stops
+_FLAGS = regex.VERBOSE | regex.IGNORECASE
+_JOINT = regex.compile(
+    r"""
+    \s*;\s+(?:(?:and|but|yet|nhưng|còn|và|song)\s+)?
+    | \s*,\s+(?P<vi_and>và)\s+
+    | \s*,\s+(?:and|but|yet|so|whereas|nhưng|còn|song)\s+
+    | \s+(?P<bare>but|nhưng)\s+
+    | \s*[，,]\s*(?P<zh>而且|而|但是|但|不过|不過|然而|并且|並且|可是)
+    """,
+    _FLAGS,
+)
+
+# Verbs that are hardly ever participles or nouns: seeing one after a noun tells a whole statement.
+_FINITE = (
+    r"(?:is|are|was|were|has|have|had|can|could|will|would|may|might|must|should|does|did|do|cannot|isn't|wasn't|aren't"
+    r"|weren't|became|becomes|began|begins|wrote|went|took|fell|grew|gave|died|dies|remains|remained|contains|consists"
+    r"|includes|lies|belongs|came|comes|knew|saw)"
+)
+# Small letters: with a capital inside a sentence, "You" is the beginning of a title.
+_PERSON = r"(?:he|she|it|they|we|you)"
+_EN_LEFT = regex.compile(
+    rf"\b(?:{_FINITE}|\w{{2,}}ed|won|met|led|made|held|built|ran|left|lost|found|sold|{_PERSON})\b", _FLAGS
+)
+_EN_RIGHT = regex.compile(
+    rf"""
+    (?-i:{_PERSON}|I)(?:'s|'re|'d|'ll|'ve)?\s+\p{{L}}{{2,}}
+    | (?:there|this|these|those|the|an?|his|her|its|their|our|one|two|three|both|some|many|most|all
+       |each|other|others|(?-i:\p{{Lu}})[\w'’.-]*)
+      (?:\s+(?!(?:who|whom|whose|which|that|where|when|if|as|than|because|to|and|or|but)\b)[\w'’.%$€£-]+){{0,7}}?
+      \s+{_FINITE}\b(?!\s*$)
+    """,
+    _FLAGS,
+)
+# A shared condition or speaker in front would be lost for the second statement.
+_EN_BOUND = regex.compile(
+    r"""
+    ^\W*(?:if|when|whenever|while|although|though|because|since|unless|until|after|before|as|once|whether
+      |despite|suppose|assuming|according|both|neither|either|not|had|were|should)\b
+    | \b(?:that|whether|if|because|unless|either|neither|not\s+only|both|said|says|say|claim(?:s|ed)?
+      |argue[sd]?|believe[sd]?|thinks?|thought|suggest(?:s|ed)?|report(?:s|ed)?|den(?:y|ies|ied)|according|allegedly|reportedly|supposedly)\b
+    """,
+    _FLAGS,
+)
+_VI_VERB = (
+    r"(?:là|đã|được|có|bị|sẽ|đang|nằm|thuộc|không|chưa|vẫn|cũng|gồm|sinh|mất"
+    r"|trở\s+thành|qua\s+đời|sống|viết|lớn|nhỏ|dài|cao)"
+)
+_VI_PERSON = r"(?:ông|bà|nó|họ|anh|chị|cô|chúng|đây|đó|điều)(?:\s+(?:ấy|này|đó|ta))?"
+_VI_LEFT = regex.compile(rf"\S\s+{_VI_VERB}\b", _FLAGS)
+_VI_PERSON_RIGHT = regex.compile(rf"{_VI_PERSON}\s+(?:\w+\s+)?{_VI_VERB}\s+\w", _FLAGS)
+_VI_RIGHT = regex.compile(rf"(?!{_VI_VERB}\b)\w+(?:\s+\w+){{0,6}}?\s+{_VI_VERB}\s+\w", _FLAGS)
+_VI_BOUND = regex.compile(
+    r"""
+    ^\W*(?:nếu|khi|vì|mặc\s+dù|tuy|dù|do|bởi|để|trong\s+khi|sau\s+khi|trước\s+khi|theo|không\s+(?:chỉ|những))\b
+    | \b(?:rằng|cho\s+biết|nói|cho\s+là|tin|không\s+chỉ|không\s+những)\b
+    """,
+    _FLAGS,
+)
+_ZH_VERB = (
+    r"(?:是|为|為|在|有|位于|位於|于|於|被|由|会|會|能|可以|成为|成為|拥有|擁有|没有|沒有|不是|属于|屬於|出生|去世|获得|獲得"
+    r"|叫|称为|稱為|达|達|超过|超過|包括|占|距)"
+)
+_ZH_LEFT = regex.compile(rf"[\p{{Han}}\p{{L}}\p{{N}}]{_ZH_VERB}")
+# No subject of its own: the second half depends on the first.
+_ZH_LEANS = (
+    r"(?:[不未没沒也仍并並却卻还還又是在有被由会會能为為已从從于於对對把使让讓因且非后後只仅僅更很曾将將可与與和以就都要若如当當\d]"
+    r"|最终|最終|随后|隨後|目前|现在|現在|主要|通常|一直|始终|始終|直到"
+    r"|非常|经常|經常|逐渐|逐漸|同时|同時|总是|總是|甚至|尤其|特别|特別|大多|大约|大約|约|約)"
+)
+_ZH_RIGHT = regex.compile(
+    rf"(?!{_ZH_LEANS})(?:[他她它][们們]?|[这這那其该該][\p{{Han}}\p{{N}}]{{0,8}}?|[\p{{Han}}\p{{L}}\p{{N}}·《》“”]{{2,12}}?)"
+    rf"[也都则則就还還曾已将將又]?{_ZH_VERB}[\p{{Han}}\p{{L}}\p{{N}}]",
+    _FLAGS,
+)
+_ZH_BOUND = regex.compile(
+    r"^\W*(?:如果|若|虽然|雖然|尽管|儘管|因为|因為|由于|由於|当|當|即使|为了|為了|除了|无论|無論|只要|只有|除非|据|據|根据|根據)"
+    r"|认为|認為|表示|指出|声称|聲稱|[说說道]|相信|不仅|不僅|不但|不是"
+)
+
+
+def clause_spans(sentence: str) -> list[Span]:
+    """Return the parts of a sentence that are whole statements each, without the words that join them.
+
+    The whole sentence is one part where it is better not split: inside brackets and quotations, under a
+    condition, in reported speech, and where a part has no subject and verb of its own.
+
+    >>> text = "Ulm is old, and it lies on the Danube, but not on the Rhine."
+    >>> [text[start:end] for start, end in clause_spans(text)]
+    ['Ulm is old', 'it lies on the Danube, but not on the Rhine.']
+    """
+    if len(sentence) > _LONGEST:
+        return [(0, len(sentence))]
+    aside = inside_brackets(sentence)
+    spans, start = [], 0
+    for joint in _JOINT.finditer(sentence):
+        left, right = sentence[start : joint.start()], sentence[joint.end() :]
+        if not aside[joint.start()] and right and _both_whole(left, right, joint):
+            spans.append((start, joint.start()))
+            start = joint.end()
+    return [*spans, (start, len(sentence))]
+
+
+def _both_whole(left: str, right: str, joint: regex.Match) -> bool:
+    right = right[:200]
+    if joint["zh"]:
+        return bool(_ZH_LEFT.search(left) and _ZH_RIGHT.match(right)) and not _ZH_BOUND.search(left)
+    if joint["bare"]:
+        return _english(left, right) and bool(regex.match(rf"{_PERSON}\b", right, _FLAGS))
+    vietnamese = _VI_PERSON_RIGHT.match(right) or (not joint["vi_and"] and _VI_RIGHT.match(right))
+    if vietnamese and _VI_LEFT.search(left):
+        return not _VI_BOUND.search(left)
+    return not joint["vi_and"] and _english(left, right)
+
+
+def _english(left: str, right: str) -> bool:
+    return bool(_EN_LEFT.search(left) and _EN_RIGHT.match(right)) and not _EN_BOUND.search(left)
+
 
 _NAMED = rf"{NAMED}|\[citation needed\]"
 _CITED = regex.compile(rf"\s?(?:{CITATION}|{_NAMED})", regex.IGNORECASE)
@@ -33,29 +151,10 @@ _EMPHASIS = regex.compile(
     r"|(?P<line>_{1,3})(?=\S)(?P<b>[^_\n]+)(?<=\S)(?P=line)|(?P<tick>`+)(?P<c>[^`\n]+)(?P=tick))"
     rf"(?!{_APART}|[*_`])"
 )
+_CONNECTIVES = pattern("connectives").pattern
 _LEAD = regex.compile(
-    r"""
-    (?: (?:however|in\s+addition|additionally|moreover|furthermore|therefore|thus|hence|also|besides
-        |consequently|nevertheless|nonetheless|finally|lastly|first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|overall|similarly
-        |likewise
-        |specifically|notably|in\s+(?:fact|summary|conclusion|short|other\s+words|contrast|turn)
-        |for\s+(?:example|instance)|as\s+a\s+result|on\s+the\s+(?:other|one)\s+hand|by\s+contrast|to\s+summari[sz]e
-        |accordingly|indeed|of\s+course|sure|certainly|that\s+said|still|what\s+is\s+more|interestingly|importantly
-        |(?:(?:based\s+on|according\s+to|from|given|as\s+stated\s+in|as\s+per)\s+
-          (?:(?:the|these|this|your|above|provided|given|available|retrieved)\s+)*
-          (?:passages?|documents?|contexts?|texts?|sources?|information|excerpts?)
-          (?:\s+(?:provided|given|above|available|\d{1,3}(?:\s+and\s+\d{1,3})?))*)
-        |tuy\s+nhiên|ngoài\s+ra|thêm\s+vào\s+đó|hơn\s+nữa|bên\s+cạnh\s+đó|do\s+đó|vì\s+vậy|vì\s+thế|như\s+vậy
-        |cuối\s+cùng|đầu\s+tiên
-        |ví\s+dụ|chẳng\s+hạn|mặt\s+khác|tóm\s+lại|nói\s+cách\s+khác|đặc\s+biệt|thật\s+vậy|trước\s+hết|đồng\s+thời
-        |(?:dựa\s+(?:trên|vào|theo)|theo|căn\s+cứ\s+vào)\s+(?:(?:các|những|nội\s+dung)\s+)*
-          (?:đoạn\s+văn|tài\s+liệu|văn\s+bản|ngữ\s+cảnh)
-          (?:\s+(?:được|đã|cung\s+cấp|cho|ở|trên|này|\d{1,3}))*
-        |但是|但|然而|不过|不過|此外|另外|而且|并且|並且|因此|所以|于是|於是|同时|同時|例如|比如|首先|其次
-        |最后|最後|总之|總之|其实|其實|事实上|事實上|也就是说
-        |(?:根据|根據|基于|基於|依据|依據)(?:以上|上述|所)?(?:提供|给出|給出|给定|給定|检索到)?的?
-          (?:段落|资料|資料|文档|文件|上下文|信息|資訊|文章|文本|材料)\s*\d*(?:中)?(?:的(?:内容|信息|資訊))?
-      )\s*[,，、]\s*
+    rf"""
+    (?: (?:{_CONNECTIVES})\s*[,，、]\s*
     | (?:the\s+)?(?:final\s+|short\s+)?answer\s*[:：]\s*
     | (?:câu\s+)?trả\s+lời\s*[:：]\s* | đáp\s+án\s*[:：]\s* | (?:答案|回答|答)\s*[:：]\s*
     | (?:and|but)\s+(?=(?:he|she|it|they|we|this|that|these|those|there|the|his|her|its|their)\s)
@@ -76,18 +175,10 @@ def split_claims(answer: str) -> tuple[Claim, ...]:
     that is not clear the sentence stays whole. Connectives in front ("However,"), list marks, emphasis and
     citations are no part of a claim's text.
 
-    Parameters
-    ----------
-    answer : str
-        The answer; a word, number or phrase is one claim.
-
-    Returns
-    -------
-    tuple of Claim
-        In order of first mention; claims of the same words are one, with all their spans. Refusals,
-        greetings, headings and talk about the answer are claims that are not relevant; a mere refusal is
-        one such claim, an answer that refuses and then states something is split. Nothing where there is
-        no word.
+    A word, number or phrase is one claim. Claims are in order of first mention; those of the same words are
+    one, with all their spans. Refusals, greetings, headings and talk about the answer are claims that are not
+    relevant; a mere refusal is one such claim, an answer that refuses and then states something is split.
+    Nothing where there is no word.
 
     Examples
     --------

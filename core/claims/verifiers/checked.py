@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from itertools import combinations
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.claims.types import ClaimGroup, Floats, Ints, Verifier
+from core.claims.matrix import DEFAULT_SUPPORT
+from core.claims.types import ClaimGroup, Floats, Ints, Judgement, Verifier
 from core.claims.verifiers.offline import OfflineVerifier, default_verifier
 from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm.cache import CacheError
@@ -23,17 +25,6 @@ VerifyFunction = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 
 class VerifierError(LeadlineError):
     """A verifier failed on some claims and passages."""
-
-
-class SupportScores(NamedTuple):
-    """The verdicts of a verifier on one group.
-
-    ``agreement`` is NaN where verdicts were not repeated. ``reason`` says why cells are unscored, if any are.
-    """
-
-    probability: Floats
-    agreement: Floats
-    reason: str | None
 
 
 class CheckedVerifier:
@@ -50,12 +41,8 @@ class CheckedVerifier:
         self._verifier = verifier
         self._is_alive = is_alive
 
-    def judge(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
-        """Judge each group.
-
-        A `BackendError` is raised where the model cannot be reached, `Cancelled` and `CacheError` as they
-        come, any other failure as a `VerifierError`.
-        """
+    def judge(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
+        """Judge each group; a failure is a `VerifierError`, unless the model cannot be reached."""
         real = [group for group in groups if len(group[0]) and len(group[1])]
         try:
             found = iter(self._judged(real) if real else ())
@@ -68,23 +55,23 @@ class CheckedVerifier:
             foreign = f"The verifier failed ({error_text(error)})."
             raise VerifierError(str(error) if isinstance(error, LeadlineError) else foreign) from error
         nothing = (np.zeros((len(claims), len(passages))) for claims, passages in groups)
-        return [next(found) if empty.size else SupportScores(empty, empty, None) for empty in nothing]
+        return [next(found) if empty.size else Judgement(empty, empty, None) for empty in nothing]
 
-    def _judged(self, groups: Sequence[ClaimGroup]) -> list[SupportScores]:
-        verifier = self._verifier
+    def _judged(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
+        verifier: Any = self._verifier
         if hasattr(verifier, "judge_many"):
-            judged = [(j.probability, j.agreement, "; ".join(j.reasons)) for j in verifier.judge_many(groups)]
+            judged = list(verifier.judge_many(groups))
         elif hasattr(verifier, "support_many"):
-            judged = [(found, None, "") for found in verifier.support_many(groups)]
+            judged = [(found, None, None) for found in verifier.support_many(groups)]
         else:
-            return [self._checked(group, verifier.support(*group), None, "") for group in groups]
+            return [self._checked(group, verifier.support(*group), None, None) for group in groups]
         if len(judged) != len(groups):
             raise ValueError(f"it gave {len(judged)} matrices for {len(groups)}")
         return [self._checked(group, *found) for group, found in zip(groups, judged, strict=True)]
 
     def _checked(
-        self, group: ClaimGroup, probability: object, agreement: object, reason: str
-    ) -> SupportScores:
+        self, group: ClaimGroup, probability: object, agreement: object, reason: str | None
+    ) -> Judgement:
         shape = len(group[0]), len(group[1])
         try:
             found = np.array(probability, dtype=np.float64)
@@ -103,7 +90,7 @@ class CheckedVerifier:
         self._is_alive |= n_failed < found.size
         if not (isinstance(agreement, np.ndarray) and agreement.shape == shape):
             agreement = np.full(shape, np.nan)
-        return SupportScores(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
+        return Judgement(found, agreement, (reason or _NO_ANSWER) if n_failed else None)
 
 
 class FunctionVerifier:
@@ -143,3 +130,35 @@ def most_alike_sentences(verifier: Verifier, groups: Sequence[ClaimGroup]) -> li
     except Exception:
         _LOG.debug("No sentences could be found.", exc_info=True)
         return [np.full((len(claims), len(passages), 2), -1, dtype=np.int64) for claims, passages in groups]
+
+
+Joint = tuple[int, tuple[int, int], float]
+_TOP = 3  # passages that pairs are made of
+
+
+def joint_support(
+    claims: Sequence[str], passages: Sequence[str], M: Floats, verifier: CheckedVerifier
+) -> list[Joint]:
+    """Find the pairs of passages that support a claim which neither supports alone.
+
+    Only claims that have a score and no support are tried, with the pairs among the three passages most
+    likely to support them: at most three judgements for each. Returns claim, (i, j) with i < j, and
+    probability, ordered by claim, best first.
+    """
+    tried = [(c, pairs) for c, row in enumerate(M) if (pairs := _pairs(row))]
+    together = [[f"{passages[i].rstrip()}\n\n{passages[j].lstrip()}" for i, j in pairs] for _, pairs in tried]
+    groups = [([claims[c]], texts) for (c, _), texts in zip(tried, together, strict=True)]
+    found: list[Joint] = []
+    for (c, pairs), scores in zip(tried, verifier.judge(groups), strict=True):
+        of_pairs = zip(pairs, scores.probability[0], strict=True)
+        good = [(c, pair, float(p)) for pair, p in of_pairs if p >= DEFAULT_SUPPORT]
+        found += sorted(good, key=lambda joint: -joint[2])
+    return found
+
+
+def _pairs(row: Floats) -> list[tuple[int, int]]:
+    scored = np.flatnonzero(~np.isnan(row))
+    if scored.size < 2 or row[scored].max() >= DEFAULT_SUPPORT:
+        return []
+    best = scored[np.argsort(-row[scored], kind="stable")][:_TOP]
+    return list(combinations(sorted(int(i) for i in best), 2))

@@ -1,10 +1,4 @@
-"""What a comparison of words misses: numbers, dates, names, negation, opposites, the value asked for.
-
-Each check compares a claim with the sentence of a passage that is most like it, and with the whole passage.
-It returns 1.0 (they agree), 0.0 (they contradict each other) or NaN (nothing to compare). A check is silent
-rather than wrong: what a passage merely lacks contradicts nothing. Only a bare value behind its question
-(`core.claims.verifiers.value_check`) is contradicted by its absence: the rest of such a claim says nothing.
-"""
+"""What a comparison of words misses: numbers, dates, names, negation, opposites, the value asked for."""
 
 from __future__ import annotations
 
@@ -15,36 +9,116 @@ from itertools import pairwise, product
 
 import regex
 
-from core.claims.language.self_contained import bare_value, counted
-from core.claims.verifiers.value_check import around, check_ideographs, check_mention, check_value
-from core.text.quantities import Date, Quantity, dates, quantities, same_values
-from core.text.reading import content_stems, denied, stem, stems
-from core.text.words import words
+from core.claims.self_contained import bare_value, counted, is_bare, value_words
+from core.text.folding import folded
+from core.text.quantities import Date, Quantity, counts, dates, numerals, quantities, same_values
+from core.text.reading import content_stems, denied, read, stem, stems, unaccented
+from core.text.sentences import Span, sentence_spans
+from core.text.words import lines_of, words
+
+_CACHE = 16_384
+_MIN_IDEOGRAPHS = 4
+_FEW = 0.2  # of the pairs; other subjects share fewer, questions share more with their answers
+_NEW = regex.compile(r"\n\s*\n")
+_HAN = regex.compile(r"\p{Han}")
+_HAN_RUN = regex.compile(r"\p{Han}+")
+
+
+def check_value(claim: str, sentence: str, passage: str) -> float:
+    """Look for the value of a bare claim ("When was it landed? 1866") in a sentence and those next to it.
+
+    NaN for any other claim. 1 where the value's words, numbers and ideographs are all there; numbers may be
+    written differently, accents and endings left out. 0 where something is missing, or there is nothing to
+    look for ("yes", an echo of the question): likeness to the question says nothing about its answer.
+    """
+    parts = bare_value(claim)
+    if parts is None:
+        return float("nan")
+    question, value = parts
+    return _has(value, value_words(value, question), around(sentence, passage))
+
+
+def check_mention(claim: str, sentence: str, passage: str) -> float:
+    """Look for a bare value without its question anywhere in a passage; NaN for other claims."""
+    wanted = value_words(claim, "") if is_bare(claim) else ()
+    return _has(claim, wanted, passage) if wanted else float("nan")
+
+
+def check_ideographs(claim: str, sentence: str, passage: str) -> float:
+    """Look for the ideographs of a Chinese claim, two by two: to the model any Chinese texts are alike.
+
+    0 where a passage has next to none of the claim's pairs, NaN otherwise.
+    """
+    n = len(_HAN.findall(claim))
+    pairs, there = set(_ideographs(claim)), folded(passage)
+    if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)) or not pairs:
+        return float("nan")
+    return 0.0 if sum(pair in there for pair in pairs) < _FEW * len(pairs) else float("nan")
+
+
+@lru_cache(maxsize=_CACHE)
+def around(sentence: str, passage: str) -> str:
+    """Return a sentence of a passage with the one before and the one behind it in the same paragraph."""
+    spans = _spans(passage)
+    place = next((i for i, (start, end) in enumerate(spans) if passage[start:end] == sentence), None)
+    if place is None:
+        return sentence
+    # Across an empty line begins another subject, and with two passages together the other passage.
+    first = place - (place > 0 and not _NEW.search(passage[spans[place - 1][1] : spans[place][0]]))
+    more = place + 1 < len(spans) and not _NEW.search(passage[spans[place][1] : spans[place + 1][0]])
+    return passage[spans[first][0] : spans[place + more][1]]
+
+
+def _has(value: str, wanted: tuple[str, ...], text: str) -> float:
+    return float(bool(wanted) and _has_numbers(value, text) and _has_words(value, wanted, text))
+
+
+def _has_numbers(value: str, text: str) -> bool:
+    there = frozenset[float]().union(*numerals(text))
+    return all(one & there for one in numerals(value)) or _measures_alike(value, text)
+
+
+def _has_words(value: str, wanted: tuple[str, ...], text: str) -> bool:
+    there = frozenset(map(unaccented, words(text)))
+    alike = _measures_alike(value, text)
+    numbers = {word for token in read(value) if token.is_number for word in words(token.word)}
+    missing = [
+        word
+        for word in wanted
+        if word not in numbers and unaccented(word) not in there and not (alike and counts(word))
+    ]
+    return not missing and all(pair in folded(text) for pair in _ideographs(value))
+
+
+def _ideographs(text: str) -> list[str]:
+    """Return the pairs of ideographs in a text as it is folded, lone ones too, without its numbers."""
+    for token in read(text):
+        if token.is_number:
+            text = text[: token.start] + " " * (token.end - token.start) + text[token.end :]
+    runs = _HAN_RUN.findall(folded(text))
+    return [run[i : i + 2] for run in runs for i in range(max(1, len(run) - 1))]
+
+
+def _measures_alike(value: str, text: str) -> bool:
+    """Tell whether a text has the measured numbers and dates of a value, in other units or another order."""
+    ours = [q for q in quantities(value) if q.kind]
+    theirs = {(q.kind, round(v, 6)) for q in quantities(text) for v in q.values}
+    found = [any((q.kind, round(v, 6)) in theirs for v in q.values) for q in ours]
+    found += [date in dates(text) for date in dates(value)]
+    return bool(found) and all(found)
+
+
+@lru_cache(maxsize=_CACHE)
+def _spans(passage: str) -> list[Span]:
+    return sentence_spans(passage)
+
 
 AGREES, CONTRADICTS, SILENT = 1.0, 0.0, math.nan
-_CACHE = 16_384
 _EXACT, _MEASURED, _ROUGH = 1e-9, 0.02, 0.05  # how far numbers may lie apart and still be the same
 _ALIKE = 0.5  # share of a claim's other words that a sentence must have to be about the same thing
 _SAME = 0.7  # the same for a negation, which many sentences have somewhere
 _VERBATIM = 4  # words in a row that are a quotation; twice as many ideographs
 
-# Opposites, not converses: who is bought from has sold, so the two agree. In Vietnamese two words joined.
-_OPPOSITES = (
-    "increase/decrease rise/fall rose/fell risen/fallen grow/shrink grew/shrank higher/lower "
-    "highest/lowest larger/smaller bigger/smaller largest/smallest biggest/smallest longer/shorter "
-    "longest/shortest older/younger oldest/youngest earlier/later earliest/latest faster/slower "
-    "fastest/slowest heavier/lighter warmer/colder hottest/coldest deeper/shallower maximum/minimum "
-    "majority/minority before/after above/below north/south east/west northern/southern eastern/western "
-    "first/last accept/reject accepted/rejected allow/forbid allowed/forbidden permitted/prohibited "
-    "legal/illegal possible/impossible safe/dangerous positive/negative open/closed opened/closed "
-    "true/false correct/incorrect hot/cold alive/dead male/female upstream/downstream cause/prevent "
-    "attract/repel strengthen/weaken improve/worsen succeed/fail succeeded/failed "
-    "tăng/giảm trước/sau miềnbắc/miềnnam phíabắc/phíanam phíađông/phíatây đúng/sai nóng/lạnh "
-    "caonhất/thấpnhất dàinhất/ngắnnhất lớnnhất/nhỏnhất "
-    "增加/减少 增加/減少 上升/下降 高于/低于 高於/低於 大于/小于 大於/小於 最大/最小 最高/最低 "
-    "最长/最短 最長/最短 最早/最晚 北部/南部 东部/西部 東部/西部 之前/之后 之前/之後 以前/以后 以前/以後 "
-    "允许/禁止 允許/禁止 正确/错误 正確/錯誤 上游/下游"
-).split()
 _IDEOGRAPH = regex.compile(r"\p{Han}")
 _NAME = r"\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)?"
 _NAMES = regex.compile(rf"{_NAME}(?:[\s-](?:(?:of|de|da|van|von|the|al)\s)?{_NAME})*")
@@ -182,7 +256,7 @@ def _spaced(text: str) -> str:
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
-    for pair in _OPPOSITES:
+    for pair in lines_of("opposites"):
         a, b = pair.split("/")
         a, b = (word if len(words(word)) > 1 else stem(word) for word in (a, b))
         table.setdefault(a, set()).add(b)

@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.claims.types import ClaimGroup, Floats, Ints
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.vectors import VectorMemory
-from core.llm.token_vectors import TokenVectors
+from core.llm.embeddings import RememberingEmbedder, SentenceEmbedder, TokenVectors, shared_embedder
 from core.text.sentences import sentence_spans
 from core.text.words import has_words
+
+_MOST_BYTES = 256 * 2**20
+TokenReader = SentenceEmbedder | RememberingEmbedder
+
+
+class VectorMemory:
+    """Turns texts into token vectors and keeps them, so that a recurring text is not read again.
+
+    Beyond ``most_bytes`` the vectors least recently used go first.
+    """
+
+    def __init__(self, embedder: TokenReader | None = None, most_bytes: int = _MOST_BYTES) -> None:
+        self._embedder = embedder or shared_embedder()
+        self._most = most_bytes
+        self._kept: OrderedDict[str, TokenVectors] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def vectors(self, texts: Iterable[str]) -> dict[str, TokenVectors]:
+        """Return the token vectors of texts; all that are new are read in one go."""
+        wanted = list(dict.fromkeys(texts))
+        found = {}
+        with self._lock:
+            fresh = self._read([text for text in wanted if text not in self._kept])
+            self._size += sum(map(_bytes, fresh.values()))
+            for text in wanted:
+                self._kept[text] = found[text] = fresh.get(text) or self._kept.pop(text)
+            while self._size > self._most and self._kept:
+                self._size -= _bytes(self._kept.popitem(last=False)[1])
+        return found
+
+    def _read(self, texts: Sequence[str]) -> dict[str, TokenVectors]:
+        read = self._embedder.embed_tokens(texts) if texts else []
+        assert read is not None, "the tokenizer of the packaged model says where its tokens are"
+        # Half the memory; three digits of a cosine are more than its meaning bears.
+        return {
+            text: one._replace(vectors=one.vectors.astype(np.float16))
+            for text, one in zip(texts, read, strict=True)
+        }
+
+
+def _bytes(vectors: TokenVectors) -> int:
+    return int(vectors.vectors.nbytes + vectors.spans.nbytes + vectors.known.nbytes)
+
 
 FEATURES = (
     "sentence_cosine",  # cosine of the mean token vectors of the claim and of the sentence most like it so
@@ -35,22 +79,16 @@ class PairFeatures:
     sentences: Ints  # (…, 2): range in the passage of the sentence most like the claim; -1 = none
 
 
-class _Claim(NamedTuple):
-    """What is the same for every passage."""
-
+@dataclass(frozen=True, slots=True)
+class _Claim:
     tokens: NDArray[np.float32]
     pieces: tuple[str, ...]  # of the tokens, case-folded
     known: NDArray[np.bool_]
     mean: NDArray[np.float32]
 
 
-class _Passage(NamedTuple):
-    """What is the same for every claim."""
-
-    tokens: NDArray[np.float32]
-    pieces: tuple[str, ...]
-    known: NDArray[np.bool_]
-    mean: NDArray[np.float32]
+@dataclass(frozen=True, slots=True)
+class _Passage(_Claim):
     spans: list[tuple[int, int]]  # sentences
     starts: NDArray[np.int64]  # the first token of each
     means: NDArray[np.float32]  # of each

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from core.claims.language.self_contained import bare_value
-from core.claims.types import ClaimGroup, Floats
+from core.claims.self_contained import bare_value
+from core.claims.types import ClaimGroup, Floats, Judgement
 from core.claims.verifiers.features import FEATURES
-from core.claims.verifiers.judge import Judgement
-from core.claims.verifiers.offline import default_verifier
-from core.claims.verifiers.weights import LogisticWeights, packaged_figures, packaged_record
+from core.claims.verifiers.offline import LogisticWeights, default_verifier, packaged_weights
 from core.errors import InputError
 from core.llm.types import LLM, Message, Score
 from core.text.words import has_words
@@ -59,28 +55,15 @@ class _Reading(NamedTuple):
 class GainVerifier:
     """Σ log p(claim | passage) − Σ log p(claim | no passage), by a model that can score a given text.
 
-    Parameters
-    ----------
-    llm : LLM
-        With ``capabilities.answer_logprob``.
-    score : Score, optional
-        Replaces the model's own where readings are cached and counted.
-    weights : LogisticWeights, optional
-        By default those that come with the project.
+    The model ``llm`` needs ``capabilities.answer_logprob`` (else InputError); ``score`` replaces its own
+    function where readings are cached and counted.
 
-    Raises
-    ------
-    InputError
-        The model cannot score a given text.
-
-    Notes
-    -----
     Probability = logistic(weights · features): the gain per token of the claim, and the cosine of claim and
     passage, which the packaged embedder measures. ``bench/fit_gain.py`` fitted it to claims of experts'
     questions as read by the packaged model: with another model the order of the probabilities means more than
-    their size; `gain_figures` has the figures. Of a bare
-    value behind its question (`core.claims.language.self_contained`) only the value is scored, and the
-    question is part of the prompt: else a passage that is merely about the question would raise it.
+    their size; `packaged_figures` has the figures. Of a bare value behind its question
+    (`core.claims.self_contained`) only the value is scored, and the question is part of the prompt: else a
+    passage that is merely about the question would raise it.
 
     Cost: each claim is read once with every passage and once without; the embedded back end reads each
     passage once for all claims of a group.
@@ -94,15 +77,12 @@ class GainVerifier:
             )
         self.name = f"gain:{llm.name}"
         self._read: Score = score or llm.score  # type: ignore[attr-defined]
-        self._weights = weights or packaged_gain_weights()
+        self._weights = weights or packaged_weights(LogisticWeights, "gain")
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim.
+        """Return the probability, in (0, 1), that each passage supports each claim.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_claims, n_passages)
-            In (0, 1); NaN where the claim or the passage has no word, or both do not fit into the context.
+        NaN where the claim or the passage has no word, or both do not fit into the context.
         """
         return self.judge_many([(claims, passages)])[0].probability
 
@@ -115,7 +95,7 @@ class GainVerifier:
             readable = np.outer([has_words(text) for text in claims], [has_words(text) for text in passages])
             failed = bool(np.isnan(probability[readable.astype(bool)]).any())
             unknown = np.full(probability.shape, np.nan)
-            found.append(Judgement(probability, unknown, (_NO_SCORE,) if failed else ()))
+            found.append(Judgement(probability, unknown, _NO_SCORE if failed else None))
         return found
 
     def measure(self, groups: Sequence[ClaimGroup]) -> list[Gains]:
@@ -138,18 +118,6 @@ class GainVerifier:
             return [None] * len(groups)
         place = FEATURES.index("passage_cosine")
         return [measured.values[..., place] for measured in default_verifier().measure(groups)]
-
-
-@lru_cache(maxsize=1)
-def packaged_gain_weights() -> LogisticWeights:
-    """Return the weights that come with the project."""
-    record = packaged_record("gain")
-    return LogisticWeights(**{field.name: record[field.name] for field in fields(LogisticWeights)})
-
-
-def gain_figures() -> Mapping[str, Mapping[str, float]]:
-    """Return how well the packaged weights do on the development data, as `offline_figures`."""
-    return packaged_figures("gain")
 
 
 def _readings(g: int, claims: Sequence[str], passages: Sequence[str]) -> Iterator[_Reading]:

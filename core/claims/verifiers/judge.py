@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from core.claims.types import ClaimGroup, Floats
+from core.claims.types import ClaimGroup, Floats, Judgement
 from core.errors import InputError
 from core.llm.structured import Ask, generate_json_batch
 from core.llm.types import LLM, Completion, Message, Request, Score
@@ -29,19 +31,6 @@ _SYSTEM = (
 )
 _EACH = f"For each claim by its number: is it {SUPPORTED} or {NOT_SUPPORTED} by the passage?"
 _ONE = f"Is the claim {SUPPORTED} or {NOT_SUPPORTED} by the passage? Answer with that word alone."
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Verdicts of the judge on claims × passages, and why verdicts are missing, each reason once.
-
-    ``probability`` is the share of SUPPORTED among the verdicts, or the model's own probability; NaN without
-    a verdict. ``agreement`` is the share of the majority verdict, 0.5 to 1; NaN with fewer than two verdicts.
-    """
-
-    probability: Floats
-    agreement: Floats
-    reasons: tuple[str, ...]
 
 
 class _Question(NamedTuple):
@@ -83,17 +72,10 @@ class JudgeVerifier:
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
         """Return the probability that each passage supports each claim."""
-        return self.support_many([(claims, passages)])[0]
-
-    def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
-        """Return `support` for many (claims, passages); all calls are made together."""
-        return [judgement.probability for judgement in self.judge_many(groups)]
+        return self.judge_many([(claims, passages)])[0].probability
 
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:
-        """Return `support` for many groups, with agreement and reasons; all calls are made together.
-
-        Raises `TransientError` or `BackendError` where the model cannot be reached or used at all.
-        """
+        """Return `support` for many groups, with agreement and reasons; all calls are made together."""
         tallies = [_Tally(len(claims), len(passages)) for claims, passages in groups]
         if self._llm.capabilities.answer_logprob:
             self._score(groups, tallies)
@@ -137,7 +119,7 @@ class JudgeVerifier:
             if yes is None or no is None:
                 tally.fail("the prompt and the labels do not fit into the model's context together")
                 continue
-            tally.add(question.claims[0], question.passage, _sigmoid(math.fsum(yes) - math.fsum(no)))
+            tally.add(question.claims[0], question.passage, float(expit(math.fsum(yes) - math.fsum(no))))
 
 
 class _Tally:
@@ -159,7 +141,7 @@ class _Tally:
         with np.errstate(invalid="ignore"):
             share = self._sum / self._n
         agreement = np.where(self._n > 1, np.maximum(share, 1 - share), np.nan)
-        return Judgement(share, agreement, tuple(self._reasons))
+        return Judgement(share, agreement, "; ".join(self._reasons) or None)
 
 
 def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:
@@ -175,14 +157,11 @@ def _questions(groups: Sequence[ClaimGroup], most: int) -> Iterator[_Question]:
 def _messages(groups: Sequence[ClaimGroup], question: _Question, closing: str = _EACH) -> tuple[Message, ...]:
     claims, passages = groups[question.group]
     # A JSON string ends only at its closing quotation mark, which its content cannot contain.
-    lines = [f"Passage: {_quoted(passages[question.passage])}"]
-    lines += [f"Claim {n}: {_quoted(claims[i])}" for n, i in enumerate(question.claims, start=1)]
+    quoted = partial(json.dumps, ensure_ascii=False)
+    lines = [f"Passage: {quoted(passages[question.passage])}"]
+    lines += [f"Claim {n}: {quoted(claims[i])}" for n, i in enumerate(question.claims, start=1)]
     lines.append(closing)
     return Message("system", _SYSTEM), Message("user", "\n\n".join(lines))
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _schema(n: int) -> dict[str, Any]:
@@ -193,7 +172,3 @@ def _schema(n: int) -> dict[str, Any]:
         "required": names,
         "additionalProperties": False,
     }
-
-
-def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else 1 - 1 / (1 + math.exp(x))

@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from core.claims.types import ClaimGroup, Floats
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, PairFeatures, pair_features
-from core.claims.verifiers.vectors import VectorMemory
-from core.claims.verifiers.weights import LogisticWeights, packaged_figures, packaged_record
-from core.llm.embeddings import Embedder
+from core.claims.verifiers.features import FEATURES, PairFeatures, TokenReader, VectorMemory, pair_features
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticWeights:
+    """A logistic model of a few features; the scripts in ``bench/`` fit it."""
+
+    features: Sequence[str]
+    means: Sequence[float]  # each feature is centred and scaled, then weighted
+    scales: Sequence[float]
+    weights: Sequence[float]
+    intercept: float  # log-odds
+
+    def logistic(self, values: ArrayLike) -> Floats:
+        """Return the probability for each row of features, which are the last axis."""
+        scaled = (np.asarray(values, dtype=np.float64) - np.array(self.means)) / np.array(self.scales)
+        return np.asarray(expit(scaled @ np.array(self.weights) + self.intercept))
+
+
+Weights = TypeVar("Weights", bound=LogisticWeights)
+
+
+@cache
+def _record(verifier: str) -> dict[str, Any]:
+    text = files(__package__).joinpath(f"{verifier}_weights.json").read_text(encoding="utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def packaged_weights(kind: type[Weights], verifier: str) -> Weights:
+    """Return the weights of a verifier that come with the project."""
+    return kind(**{field.name: _record(verifier)[field.name] for field in fields(kind)})
+
+
+def packaged_figures(verifier: str) -> Mapping[str, Mapping[str, float]]:
+    """Return how well the packaged weights of ``offline`` or ``gain`` do on the development data.
+
+    Measure ("ExpertQA all AUROC", say) to ``value``, ``low`` and ``high``, the ends of its 95 % interval.
+    Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
+    """
+    figures: dict[str, dict[str, float]] = _record(verifier)["cross_validated"]
+    return MappingProxyType({title: MappingProxyType(found) for title, found in figures.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +79,11 @@ class OfflineWeights(LogisticWeights):
         return np.where((measured.checks == 0).any(axis=-1), np.minimum(found, self.cap), found)
 
 
-@lru_cache(maxsize=1)
-def packaged_weights() -> OfflineWeights:
-    """Return the weights that come with the project."""
-    record = packaged_record("offline")
-    return OfflineWeights(**{field.name: record[field.name] for field in fields(OfflineWeights)})
-
-
-def offline_figures() -> Mapping[str, Mapping[str, float]]:
-    """Return how well the packaged weights do on the development data.
-
-    Returns
-    -------
-    mapping of str to mapping
-        Measure to ``value``, ``low`` and ``high``, the ends of its 95 % interval: "ExpertQA all AUROC", say.
-        Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
-    """
-    return packaged_figures("offline")
-
-
 class OfflineVerifier:
     """Similarity of claim and passage, word by word and as a whole, and a few hard checks.
 
-    Parameters
-    ----------
-    embedder : Embedder, optional
-        None is the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another one the order of
-        the probabilities means more than their size. See `core.claims.verifiers.vectors.VectorMemory`.
-    weights : OfflineWeights, optional
-        By default those that come with the project.
+    ``embedder`` is by default the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another
+    one the order of the probabilities means more than their size.
 
     Notes
     -----
@@ -74,37 +94,26 @@ class OfflineVerifier:
     (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
     words are; what a passage says word for word has at least its floor.
 
-    A bare value behind its question (`core.claims.language.self_contained`) is supported only where the
-    passage has the value near the sentence that is like the question. An answer of yes or no has no value to
-    look for: it is never supported here. Of a value without its question nothing is known but that the
-    passage has it: that alone leaves it just below one half.
+    A bare value behind its question (`core.claims.self_contained`) is supported only where the passage has
+    the value near the sentence that is like the question; yes or no is never supported. Of a value without
+    its question nothing is known but that the passage has it: that alone leaves it just below one half.
 
     It measures whether a passage is *about* what the claim says, which is weak evidence of whether it
-    *supports* it: `offline_figures` has the figures, ``bench/claims.py`` prints them. All sentences of a
-    summary are about its one long text, and there it ranks no better than chance. For hard claims use
-    `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`. The packaged model
-    was trained on English; in Vietnamese and Chinese it finds shared words rather than shared meaning, a
-    wrong name in a Chinese claim is not seen, and a Chinese claim finds no support in an English passage.
+    *supports* it (`packaged_figures`; docs/claims.md has the known weaknesses). For hard claims use
+    `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`.
 
     Cost: no LLM calls. Every distinct text is read once by the embedding model.
     """
 
     name = "offline"
 
-    def __init__(self, embedder: Embedder | None = None, weights: OfflineWeights | None = None) -> None:
+    def __init__(self, embedder: TokenReader | None = None, weights: OfflineWeights | None = None) -> None:
         self._memory = VectorMemory(embedder)
-        self._weights = weights or packaged_weights()
+        self._weights = weights or packaged_weights(OfflineWeights, "offline")
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim.
+        """Return the probability that each passage supports each claim; NaN where one has no word.
 
-        Returns
-        -------
-        ndarray of float64, shape (n_claims, n_passages)
-            In (0, 1); NaN where the claim or the passage has no word.
-
-        Examples
-        --------
         >>> verifier = OfflineVerifier()
         >>> claim = "The canal was opened in 1914."
         >>> M = verifier.support([claim], ["It opened in 1914.", "It opened in 1931."])

@@ -161,11 +161,11 @@ def has_word(text: str | bytes) -> bool:
 class WordFirst:
     """Logits processor: until an answer has a word, it neither ends nor breaks the line.
 
-    Small models often end their turn at once where a question is not put as they know it. What they say
-    otherwise is an answer; "I don't know" stays possible. From the second token on only a word can come, so
-    one mark before it (a quote, a currency) is possible and a row of marks is not. Where a line break ends
-    the answer, neither comes behind a colon: "The answer is:" is none yet. Answers under a schema are left to
-    it. ``width`` is the number of tokens of the padded prompts.
+    Small models often end their turn at once where a question is not put as they know it; "I don't know"
+    stays possible. From the second token on only a word can come, so one mark before it (a quote, a currency)
+    is possible and a row of marks is not. Where a line break ends the answer, neither comes behind a colon:
+    "The answer is:" is none yet. Answers under a schema are left to it. ``width``: tokens of the padded
+    prompts.
     """
 
     def __init__(

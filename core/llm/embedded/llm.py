@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.batching import batches, fitting, left_padded, together
 from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
@@ -24,7 +23,7 @@ from core.llm.embedded.decoding import (
     logits_processors,
     to_completion,
 )
-from core.llm.embedded.scoring import Prompts, Recorder
+from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model
 from core.llm.quiet import quiet
@@ -52,27 +51,6 @@ _CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses t
 class EmbeddedLLM:
     """Any causal model by name or path; by default SmolLM2-135M-Instruct from its Python package.
 
-    Parameters
-    ----------
-    model : str or None
-        None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
-        ``Qwen/Qwen2.5-7B-Instruct``.
-    dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
-    device : {"auto", "cpu", "cuda", ...}
-        ``auto`` takes a GPU if available.
-    batch_size : int
-        Prompts processed together on a GPU.
-
-    Raises
-    ------
-    InputError
-        An unknown dtype or a batch size below 1.
-    BackendError
-        The model cannot be found or loaded.
-
-    Notes
-    -----
     On a processor, in single precision, the requests of a call are worked on together: what their prompts
     begin with is read once, and the answers are written side by side; the keys and values of their tokens
     take at most 2 GiB, else there are several batches. The answers are those of each prompt by itself: sums
@@ -85,6 +63,18 @@ class EmbeddedLLM:
     answer may depend on the other prompts of the batch, and a resumed run may differ from another.
 
     Safe to share between threads: calls wait for each other.
+
+    Parameters
+    ----------
+    model : str or None
+        None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
+        ``Qwen/Qwen2.5-7B-Instruct``; `BackendError` where it cannot be found or loaded.
+    dtype : {"auto", "bfloat16", "float16", "float32"}
+        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
+    device : {"auto", "cpu", "cuda", ...}
+        ``auto`` takes a GPU if available.
+    batch_size : int
+        Prompts processed together on a GPU, at least 1.
     """
 
     kind = "embedded"
@@ -202,11 +192,8 @@ class EmbeddedLLM:
         Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
         where prompt and answer do not fit into the context together. Outer white space of an answer does not
         count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
-        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. ``cancelled`` is checked before each batch.
-
-        Notes
-        -----
-        Cost: each different prompt is read once, and each answer once: less than a call that generates it.
+        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. Cost: each different prompt is read once,
+        and each answer once: less than a call that generates it.
         """
         results: dict[int, tuple[float, ...]] = {}
         with self._alone(cancelled):
@@ -235,11 +222,8 @@ class EmbeddedLLM:
 
         One list for each prompt, the whole one first, with one entry for each answer. Approximate but for the
         whole prompt and one without its last passage; see `core.llm.embedded.screen`. None where `score` has
-        none, and where no estimate is possible: a model or prompt that does not allow it.
-
-        Notes
-        -----
-        Cost: the prompt is read once; what follows its last passage, once for each prompt and answer.
+        none, and where no estimate is possible: a model or prompt that does not allow it. Cost: the prompt is
+        read once; what follows its last passage, once for each prompt and answer.
         """
         with self._alone(cancelled):
             full, *rest = map(self._chat.encode, (messages, *without))

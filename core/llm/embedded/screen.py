@@ -48,13 +48,8 @@ class Screen:
     """The screen of one causal model of transformers.
 
     Works with rotary positions (or none), an ordinary growing cache and a replaceable attention, as of Llama,
-    Qwen, Gemma and Phi. Whether it does is tried out on a few tokens, not read off the name: keys must move
-    as a rotation says, and a gap with nothing kept behind it must give what the model itself says.
-
-    Attributes
-    ----------
-    works : bool
-        Whether `logprobs` can be asked.
+    Qwen, Gemma and Phi. Whether it does (``works``) is tried out on a few tokens, not read off the name: keys
+    must move as a rotation says, and a gap with nothing kept behind it must give what the model itself says.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -97,13 +92,9 @@ class Screen:
 
         The tail behind the last span is read again with every answer: it has at least one token, and no
         answer is empty. An empty span, ``(i, i)``, is the prompt as it is. None where the model has not kept
-        all of so long a prompt.
-
-        Notes
-        -----
-        Exact for an empty span and for one that ends where the tail begins, else approximate. Cost: the
-        prompt once, tail and answer once for every span and answer. Memory: keys and values of the prompt,
-        and at most half a GB for the rows read together.
+        all of so long a prompt. Exact for an empty span and for one that ends where the tail begins, else
+        approximate. Cost: the prompt once, tail and answer once for every span and answer. Memory: keys and
+        values of the prompt, and at most half a GB for the rows read together.
         """
         tail = max(end for _, end in spans)
         kept = self._read(prompt[:tail], len(prompt) + max(map(len, answers)))

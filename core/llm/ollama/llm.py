@@ -10,8 +10,18 @@ from typing import Any
 
 from core.errors import BackendError, InputError, LeadlineError
 from core.llm.ollama.context import Attempts, ContextWindow, prompt_size
-from core.llm.ollama.errors import CallRefused, PromptTooLong, Unreadable, client_errors, explain
-from core.llm.ollama.server import DEFAULT_MODEL, ModelFacts, find_server, full_name, model_facts
+from core.llm.ollama.server import (
+    DEFAULT_MODEL,
+    CallRefused,
+    ModelFacts,
+    PromptTooLong,
+    Unreadable,
+    client_errors,
+    explain,
+    find_server,
+    full_name,
+    model_facts,
+)
 from core.llm.received import Received
 from core.llm.remote import Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
@@ -30,6 +40,10 @@ _NEUTRAL = {
 class OllamaLLM:
     """A model of an Ollama server.
 
+    The server is first asked for the model's facts when `options` are used. A prompt that Ollama truncated
+    never counts as answered: it is asked again with more context, and refused at the limit; see
+    `core.llm.ollama.context`. `InputError` for an invalid address or number.
+
     Parameters
     ----------
     model : str or None
@@ -44,17 +58,6 @@ class OllamaLLM:
         How long the model stays loaded after a call, as in Ollama (``5m``, seconds, -1 for ever).
     context : int or None
         Max tokens of prompt and answer together, to save memory; None is the model's own limit.
-
-    Raises
-    ------
-    InputError
-        An invalid address or number.
-
-    Notes
-    -----
-    Contacts the server only when needed: the first use of `options` asks for the model's facts. A prompt that
-    Ollama truncated never counts as answered: it is asked again with more context, and refused at the limit;
-    see `core.llm.ollama.context`.
     """
 
     kind = "ollama"

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.errors import BackendError, TransientError
 from core.llm.openai.endpoint import Endpoint
-from core.llm.openai.errors import ServerError, error_to_raise, mapping, positive_int, reply_or_error
+from core.llm.openai.replies import ServerError, error_to_raise, mapping, positive_int, reply_or_error
 from core.text.strict import clean
 
 _LIST_SECONDS = 10.0

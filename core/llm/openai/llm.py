@@ -12,10 +12,18 @@ from typing import Any, TypeVar
 
 from core.errors import BackendError
 from core.llm.openai.endpoint import find_endpoint
-from core.llm.openai.errors import ServerError, error_to_raise, reply_or_error, server_message, too_long
 from core.llm.openai.facts import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.openai.parameters import Parameters
-from core.llm.openai.replies import completion, inner_error, read_json
+from core.llm.openai.replies import (
+    ServerError,
+    completion,
+    error_to_raise,
+    inner_error,
+    read_json,
+    reply_or_error,
+    server_message,
+    too_long,
+)
 from core.llm.remote import Remote, background_loop, estimate_tokens, run_on_loop, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request
 
@@ -27,10 +35,15 @@ _FORGET_SECONDS = 30.0  # before asking again for facts that a server did not gi
 class OpenAICompatibleLLM:
     """A model behind a server that speaks OpenAI's chat API.
 
+    A begun answer at the end of a prompt is not sent, as most servers would answer it as a turn of its own.
+    Stop sequences are not sent either, since a server would stop at the white space before the answer; they
+    are applied to the reply. A parameter that the server refuses is left out from then on; `notes` says where
+    that changes answers. `InputError` for an invalid address, key or number.
+
     Parameters
     ----------
     model : str or None
-        The server's name for it; None where the server has exactly one.
+        The server's name for it; None where the server has exactly one, else `BackendError`.
     base_url : str or None
         Address, with the version: ``http://localhost:8000/v1``. None is ``OPENAI_BASE_URL``, else OpenAI.
     api_key : str or None
@@ -41,20 +54,6 @@ class OpenAICompatibleLLM:
     parallel : int
         Max calls at once; fewer where the server is overloaded or reports fewer slots. A server that reports
         slots gets the calls of one question one after another, and so many questions at once.
-
-    Raises
-    ------
-    InputError
-        An invalid address, key or number.
-    BackendError
-        No model was named and the server does not have exactly one.
-
-    Notes
-    -----
-    A begun answer at the end of a prompt is not sent, as most servers would answer it as a turn of its own.
-    Stop sequences are not sent either, since a server would stop at the white space before the answer; they
-    are applied to the reply. A parameter that the server refuses is left out from then on; `notes` says where
-    that changes answers.
     """
 
     kind = "openai"

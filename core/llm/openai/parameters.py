@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from core.llm.openai.errors import ServerError
+from core.llm.openai.replies import ServerError
 from core.llm.types import Request
 
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}

@@ -1,19 +1,218 @@
-"""From the reply of an OpenAI-compatible server to a completion; nothing it sends breaks anything."""
+"""From what an OpenAI-compatible server sends, errors too, to completions; nothing it sends breaks a run."""
 
 from __future__ import annotations
 
+import email.utils
 import json
-from collections.abc import Mapping
-from typing import Any
+import math
+import re
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from core.errors import TransientError
-from core.llm.openai.errors import ServerError, error_of, mapping
+from core.errors import BackendError, LeadlineError, TransientError
+from core.llm.openai.endpoint import Endpoint
 from core.llm.received import Received
-from core.llm.remote import estimate_tokens
-from core.llm.types import Completion, Message, Request
+from core.llm.remote import Overloaded, estimate_tokens
+from core.llm.types import Completion, Message, Request, prompt_too_long
 from core.text.strict import clean, finite
 
+T = TypeVar("T")
+_OVERLOADED = frozenset({429, 503, 529})
+_PASSING = frozenset({408, 409, 425})
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed\w*_context|(maximum|available) context|context (length|size|window)"
+    r"|prompt is too long|too many (input |prompt )?tokens|input (is )?too long",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content[ _-]?(filter|policy|management|moderation)|responsible ?ai|safety (system|filter)"
+    r"|moderation (flagged|blocked)|was flagged|data_inspection_failed",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(
+    r"insufficient[ _](quota|balance|credits?|funds)|billing_(hard_)?limit", re.IGNORECASE
+)
 _LENGTH = ("length", "max_tokens", "max_output_tokens")
+_NO_MODEL = re.compile(
+    r"model_not_found|model\b.{0,120}(not found|does not exist|not exist|no longer available)"
+    r"|not a valid model|unknown model|invalid model|no such model",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"(?:context (?:length|size|window)|maximum)\D{0,40}(\d[\d,]*)", re.IGNORECASE)
+_READ = re.compile(
+    r"(\d[\d,]*) in the (?:messages|prompt)|resulted in (\d[\d,]*) tokens|request \((\d[\d,]*) tokens"
+    r"|passed (\d[\d,]*) (?:input )?tokens|(?:prompt|input)\D{0,30}?(\d[\d,]*) (?:input )?tokens"
+    r"|prompt is too long: (\d[\d,]*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """A parsed error reply."""
+
+    status: int  # HTTP status, or the error's own number in a reply with status 200
+    message: str  # the server's own: it may repeat secrets
+    code: str = ""  # ``code`` and ``type`` together
+    param: str = ""  # the parameter it is about
+    facts: Mapping[str, Any] = field(default_factory=dict)  # the whole error object
+    pause: float | None = None  # seconds the server asks to wait
+
+    @property
+    def text(self) -> str:
+        """Code and message, to search for words."""
+        return f"{self.code} {self.message}"
+
+    @property
+    def too_long(self) -> bool:
+        """Whether prompt and answer do not fit into the context."""
+        return self.status in (400, 413, 422, 500) and bool(_TOO_LONG.search(self.text))
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a content filter stopped the call."""
+        return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.text))
+
+    @property
+    def no_model(self) -> bool:
+        """Whether the server does not have the model."""
+        return self.status in (400, 404) and bool(_NO_MODEL.search(self.text))
+
+
+async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerError:
+    """Wait for a call of the official client; convert its exceptions to a `ServerError`, or raise our own.
+
+    The client's exceptions hold the whole exchange, so none of them is kept as a cause.
+    """
+    import openai
+
+    try:
+        return await call
+    except openai.APIStatusError as error:
+        reply = error.response
+        return read_error(reply.status_code, reply.headers, reply.content)
+    except openai.APITimeoutError:
+        failure: LeadlineError = Overloaded(f"{server.url} did not answer in time.")
+    except openai.APIConnectionError as error:
+        failure = _unconnected(error, server)
+    except openai.OpenAIError as error:
+        failure = TransientError(server.scrub(f"The call to {server.url} failed: {error}."))
+    raise failure
+
+
+def _unconnected(error: BaseException, server: Endpoint) -> LeadlineError:
+    cause = error.__cause__ or error
+    why = server.scrub(str(cause)).rstrip(".") or type(cause).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        return BackendError(f"The certificate of {server.url} cannot be verified: {why}.")
+    if type(cause).__name__ == "ConnectError":
+        return TransientError(
+            f"No server answers at {server.url} ({why}); start it, or check the address (OPENAI_BASE_URL)."
+        )
+    return TransientError(f"The connection to {server.url} broke in the middle of a call ({why}).")
+
+
+def read_error(status: int, headers: Mapping[str, str], content: bytes) -> ServerError:
+    """Parse an error reply; servers write it in many forms."""
+    pause = retry_after(headers)
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        text = content[:2000].decode("utf-8", "replace").strip()
+        return ServerError(status, "an HTML page" if text.startswith("<") else text, pause=pause)
+    return replace(error_of(body, status, pause), status=status)
+
+
+def error_of(body: object, status: int, pause: float | None = None) -> ServerError:
+    """Parse the JSON of an error; its own number counts where the status is a success."""
+    fine = status < 400
+    status = 500 if fine else status
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return ServerError(status, body if isinstance(body, str) else "", pause=pause)
+    inner = body.get("error", body)
+    facts: Mapping[str, Any] = inner if isinstance(inner, Mapping) else body
+    message = inner if isinstance(inner, str) else _first_text(facts, "message", "detail", "error", "msg")
+    code = " ".join(str(facts[name]) for name in ("code", "type", "status") if facts.get(name))
+    number = facts.get("code")
+    if fine and isinstance(number, int) and 400 <= number < 600:
+        status = number
+    param = facts.get("param")
+    return ServerError(status, message, code, param if isinstance(param, str) else "", facts, pause)
+
+
+def _first_text(facts: Mapping[str, Any], *names: str) -> str:
+    value = next((facts[name] for name in names if facts.get(name)), "")
+    return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
+
+
+def server_message(error: ServerError, server: Endpoint) -> str:
+    """Return the server's message, safe to store, without the full stop."""
+    return server.scrub(error.message).rstrip(".") or "no message"
+
+
+def error_to_raise(error: ServerError, server: Endpoint) -> LeadlineError | None:
+    """Return the error to raise; None where only this request cannot be answered."""
+    said = f"{server.url} answered HTTP {error.status}: {server_message(error, server)}"
+    if error.status == 402 or _NO_CREDIT.search(error.text):
+        return BackendError(f"The account has no credit left: {said}.")
+    if error.status in (401, 403):
+        return BackendError(_refused_key(error.status, server))
+    if error.status in _OVERLOADED:
+        return Overloaded(f"The server is overloaded or limits the rate of calls: {said}.", error.pause)
+    if error.status in _PASSING or error.status >= 500:
+        return TransientError(f"{said}.", error.pause)
+    if error.status in (404, 405):
+        return BackendError(f"{said}; check the address: with most servers it ends in /v1.")
+    return BackendError(f"{said}.") if error.status < 400 else None
+
+
+def _refused_key(status: int, server: Endpoint) -> str:
+    # The server's message may repeat the key, in part or in whole: leave it out.
+    if server.key is None and server.login is None:
+        return f"{server.url} asks for an API key (HTTP {status}) and none was given; set OPENAI_API_KEY."
+    return f"{server.url} refused the API key (HTTP {status}); set OPENAI_API_KEY to a key that it accepts."
+
+
+def too_long(error: ServerError, estimated: int, max_tokens: int, limit: int | None) -> str:
+    """Say how long the prompt is and the model's limit, as far as the server reports them."""
+    tokens = positive_int(error.facts.get("n_prompt_tokens")) or _found(_READ, error.message)
+    limit = positive_int(error.facts.get("n_ctx")) or _found(_LIMIT, error.message) or limit
+    prompt = f"{tokens:,}" if tokens else f"about {estimated:,}"
+    reads = f"the model reads {limit:,} in all" if limit else "that is more than the model reads"
+    return prompt_too_long(prompt, max_tokens, reads)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return an object of a server's JSON; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def positive_int(value: object) -> int | None:
+    """Return a whole number above 0 from a server's JSON, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _found(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    digits = next((g for g in match.groups() if g), "") if match else ""
+    return int(digits.replace(",", "")) if 0 < len(digits) <= 12 else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds that the header Retry-After asks for, as a number or a date, or None."""
+    text = headers.get("retry-after") or ""
+    try:
+        pause = float(text)
+    except ValueError:
+        try:
+            pause = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return max(0.0, pause) if math.isfinite(pause) else None
 
 
 class Malformed(TransientError):

@@ -50,8 +50,8 @@ _DELIMITERS = {"|": "a vertical bar", ";": "a semicolon"}
 
 def recognise(content: Content) -> int:
     """Count the names of test cases; conversations are recognised too, so that they can be refused."""
-    names = content.opened().names()
-    if names >= {"scenario", "turns"}:
+    names = _opened(content).names()
+    if names >= {"scenario", "turns"} or names >= {"metricsData", "turns"}:
         return 2
     n = count_names(set(_own_names(dict.fromkeys(names))), _TELLTALE, _COMMON)
     return 1 + n if n and "input" in names else 0
@@ -59,7 +59,7 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read test cases; conversations are rejected, each with a reason."""
-    opened = content.opened()
+    opened = _opened(content)
     inner = replace(opened, entries=[(row, _own_names(entry)) for row, entry in opened.entries])
     splits: dict[str, str] = {} if content.kind == "json" else _delimiters(inner)
     # Here context has a meaning of its own: the right passages.
@@ -79,6 +79,16 @@ def write(records: Sequence[Record]) -> bytes:
     """Write a JSON list of test cases with the names of `LLMTestCase`."""
     named = flat.has_own_ids(records)
     return to_document([_test_case(record, named) for record in records])
+
+
+def _opened(content: Content) -> Content:
+    """Return the test cases of a file, and after them the conversations of a test run."""
+    run = content.value.get("testRunData", content.value) if isinstance(content.value, Mapping) else {}
+    talks = run.get("conversationalTestCases") if isinstance(run, Mapping) else None
+    if not isinstance(talks, list) or not talks:
+        return content.opened()
+    cases = run["testCases"] if isinstance(run.get("testCases"), list) else []
+    return replace(content, value=None, entries=tuple(enumerate([*cases, *talks], start=1)))
 
 
 def _own_names(entry: Any) -> Any:

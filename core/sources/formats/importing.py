@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
 
 from core.errors import InputError
-from core.run import Run
-from core.sources.columnar import is_columnar, is_saved_dataset, read_input
-from core.sources.content import Content, looks_like_json, read_content
-from core.sources.encoding import read_source
+from core.run import MARKS, Run
+from core.sources.content import Content, read_content
 from core.sources.fields import unique
 from core.sources.formats import (
     deepeval,
+    exported,
+    influence,
     inspectorraget,
     jsonl,
     logged,
@@ -32,21 +37,30 @@ from core.sources.formats.records import Record, records_of, right_texts, run_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset, not_used
 from core.sources.formats.writing import unmarked
 from core.sources.guess import first_values, guess_columns
-from core.sources.influence_csv import Imported, digest_of, mark_notes, read_influence_csv, upload_manifest
 from core.sources.mapping import MAPPABLE, suggest_mapping
 from core.sources.question import FIELDS as DATASET
 from core.sources.question import names_of
-from core.sources.report import IssueLog, counted, possibilities, shorten
+from core.sources.report import IssueLog, ValidationReport, counted, possibilities, shorten
 from core.sources.shapes import shape_of
-from core.sources.table import OneColumn, read_columns
+from core.sources.table import OneColumn
 from core.text.strict import finite
 
-INFLUENCE_CSV, SAMPLED = "influence-csv", "samples-csv"
-_MODULES = (ragas, ragchecker, inspectorraget, deepeval, openinference, rag_uncertainty, mtrag, jsonl)
+INFLUENCE_CSV, SAMPLED = influence.FORMAT.name, "samples-csv"
+_MODULES = (
+    influence,
+    ragas,
+    ragchecker,
+    inspectorraget,
+    deepeval,
+    openinference,
+    rag_uncertainty,
+    mtrag,
+    jsonl,
+)
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {f.name: f for f in (*(module.FORMAT for module in _MODULES), *logged.FORMATS, *long.FORMATS)}
 )
-IMPORT_FORMATS = ("auto", INFLUENCE_CSV, *FORMATS)
+IMPORT_FORMATS = ("auto", *FORMATS)
 # Every field that a column may be named for, with what it means: the mapper and --map.
 MAPPED: Mapping[str, str] = MappingProxyType(
     {
@@ -66,6 +80,14 @@ def detect(content: Content) -> Format | None:
 
 class UnknownFormatError(InputError):
     """A file has none of the formats that can be told by the names of their fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run made of a file, and the import report."""
+
+    run: Run
+    report: ValidationReport
 
 
 def import_file(
@@ -93,6 +115,7 @@ def import_file(
     -------
     Imported
         The run of the good records; ``report`` names everything else, and lists what the run allows.
+        Equal bytes read in the same way give the same run id, whatever the file is called.
 
     Raises
     ------
@@ -101,7 +124,7 @@ def import_file(
 
     Notes
     -----
-    Cost: no LLM calls.
+    Cost: no LLM calls; a million rows of an influence CSV take seconds.
     """
     if file_format not in IMPORT_FORMATS:
         raise InputError(
@@ -109,48 +132,54 @@ def import_file(
         )
     label = name or (Path(source).name if not isinstance(source, bytes) else "The file")
     given = dict(mapping or {})
-    if not isinstance(source, bytes) and is_saved_dataset(source):
-        source = read_input(source, label)
     try:
-        if file_format == INFLUENCE_CSV or (
-            file_format == "auto" and _is_influence(read_source(source, label), label, given)
-        ):
-            # Read again from its path rather than kept: the import's own tables need the memory.
-            return _influence(source, label, given)
-        return _imported(read_source(source, label), label, file_format, given)
+        content = read_content(source, label)
     except OneColumn as error:
         if error.first.casefold() in names_of("question"):
             raise InputError(_questions_only(label)) from error
         raise
-
-
-def _imported(data: bytes, label: str, file_format: str, given: Mapping[str, str]) -> Imported:
-    content, marked = unmarked(read_content(data, label))
+    content, marked = unmarked(content if given else exported.held(content))
     found, content = _format_of(content, file_format, given)
     log = IssueLog()
     content.log_bad(log)
     read = found.read(content, log)
-    bare = {"source": "upload", "run_id": ""}
-    made = Run.create(bare, **read.tables) if read.n_rows else None
-    records, remarks = _named(read.records if made is None else records_of(made))
-    records, said, taken = judged(records)
-    if not any(map(_says_something, records)):
+    records, remarks, taken = read.records, list[str](), set[str]()
+    if read.n_rows is None:
+        records, numbered = _named(records)
+        records, said, taken = judged(records)
+        remarks = [*numbered, *said]
+    if not read.n_rows and not any(map(_says_something, records)):
         raise InputError(_nothing_usable(content, read, log))
     how = "Auto-detected from field names" if file_format == "auto" else "Read as chosen"
     notes = [f"{how}: {found.title} ({found.name}).", *content.notes, *read.notes]
     ignored = [name for name in read.unused if name not in taken]
-    made = made or run_of(records, bare)
+    rejected = content.rejected(read.rejected)
+    named = read.mapping or content.given
+    # The ids of influence files are from a time when there were no other formats.
+    key = [content.digest, *([] if read.mapping else [found.name]), named]
+    facts: dict[str, Any] = {"name": label, "digest": content.digest, "format": found.name}
+    del content  # whatever else was made of the file is free again when the run is made
+    pa.default_memory_pool().release_unused()
+    bare = {"source": marked or "upload", "run_id": hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}
+    made = Run.create(bare, **read.tables) if read.n_rows else run_of(records, bare)
     if n := n_asked_again(made):
         notes.append(
             f"{counted(n, 'question')} in several rows, each with its own answer: if these were sampled "
             f"from one model, read the file as sampled answers ({SAMPLED})."
         )
-    notes += [*not_used(ignored, kept=read.n_rows is None), *remarks, *said, *mark_notes(marked)]
-    rejected = content.rejected(read.rejected)
+    if read.possible is None:
+        notes += not_used(ignored, kept=read.n_rows is None)
+    notes += remarks
+    if marked:
+        says = f"data are {MARKS[marked]}, so the run is marked as {MARKS[marked]}."
+        notes.append(f"The file says that its {says}")
+    possible = read.possible or abilities(records or records_of(made))
     n_kept = len(records) if read.n_rows is None else read.n_rows
-    report = log.report(n_kept, rejected, notes, abilities(records), ignored)
-    manifest = upload_manifest(digest_of(data), label, report, {"format": found.name}, given, marked)
-    return Imported(replace(made, manifest=MappingProxyType({**made.manifest, **manifest})), report)
+    report = log.report(n_kept, rejected, notes, possible, ignored)
+    facts |= {"rows": report.n_rows, "kept": report.n_kept, "rejected": report.n_rejected}
+    facts |= {"mapping": dict(named)} if named else {}
+    manifest = {**made.manifest, "name": label, "dataset": facts, "notes": notes}
+    return Imported(replace(made, manifest=MappingProxyType(manifest)), report)
 
 
 def n_asked_again(run: Run) -> int:
@@ -166,48 +195,24 @@ def _says_something(record: Record) -> bool:
     return bool(record.answer is not None or record.passages or record.samples or judged)
 
 
-def _is_influence(data: bytes, label: str, given: Mapping[str, str]) -> bool:
-    """Return whether a file is a table of questions and passages with the influence of each."""
-    if is_columnar(data) or looks_like_json(data, label) or not set(given) <= set(MAPPABLE):
-        return False
-    if not {"influence_score", "ablated_answer"}.isdisjoint(given):
-        return True
-    columns = read_columns(data, label)
-    fields = {*suggest_mapping(columns), *given}
-    if "question" not in fields or long.is_long(columns):
-        return False
-    # Any file may have a score of that name; beside a passage it is meant here.
-    by_rouge = "reported_rouge_l" in fields and bool(fields & {"passage_id", "text", "retrieval_rank"})
-    return by_rouge or bool(fields & {"influence_score", "ablated_answer"})
-
-
-def _influence(source: bytes | str | os.PathLike[str], label: str, given: Mapping[str, str]) -> Imported:
-    """Read an influence CSV; columns that are named go before the suggested ones."""
-    mapping: dict[str, str] | None = None
-    if given:
-        suggested = suggest_mapping(read_columns(source, label))
-        mapping = {field: column for field, column in suggested.items() if column not in given.values()}
-        mapping |= given
-    imported = read_influence_csv(source, label, mapping)
-    notes = ("Read as an influence CSV (influence-csv).", *imported.report.notes)
-    manifest = dict(imported.run.manifest)
-    manifest |= {"notes": list(notes), "dataset": {**manifest["dataset"], "format": INFLUENCE_CSV}}
-    run = replace(imported.run, manifest=MappingProxyType(manifest))
-    return Imported(run, replace(imported.report, notes=notes))
-
-
 def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> tuple[Format, Content]:
     """Return the format of a file, and its content with the named columns under the format's own names."""
-    found = FORMATS[file_format] if file_format != "auto" else long.of_fields(given) or detect(content)
-    if file_format == "auto" and not given and (shape := shape_of(content)):
-        raise InputError(f"{content.name} is a data set in the form of {shape}: {as_dataset(content.name)}.")
+    content = replace(content, given=given)
+    found = FORMATS[file_format] if file_format != "auto" else detect(content)
+    if found is not influence.FORMAT:
+        if file_format == "auto":
+            found = long.of_fields(given) or found
+        # Whose right answers would be taken for those of a model, unless the column of these is named.
+        if "answer" not in given and (shape := shape_of(content)):
+            what = f"is a data set in the form of {shape}"
+            raise InputError(f"{content.name} {what}: {as_dataset(content.name)}.")
     if found is None and given:
         found = jsonl.FORMAT
     if found is None:
         if unasked := _unasked(content):
             raise InputError(unasked)
         raise UnknownFormatError(_unknown(content))
-    if not given:
+    if not given or found is influence.FORMAT:
         return found, content
     if not found.fields:
         flat = ", ".join(f.name for f in FORMATS.values() if f.fields)

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import FieldError, Fields, as_id, read_each, unique
-from core.sources.formats import inspectorraget_file as parts
+from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique
 from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
-from core.sources.formats.records import Record
+from core.sources.formats.messages import ASSISTANT, USER, content_text, last_text
+from core.sources.formats.records import Record, RecordPassage
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.formats.writing import to_document
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.strict import finite
 
 NAME = "inspectorraget"
-MODEL = ("model_id", "")
+MODEL, TASK_TYPE = ("model_id", ""), ("task_type", "")
+TYPES = ("qa", "generation", "rag")
+Documents = Mapping[str, Mapping[str, Any]]
+Found = tuple[tuple[RecordPassage, ...], list[str]]  # passages, and the documents that they were taken from
 _NO_MODEL = "model"
 _NO_ANNOTATOR = "unknown"
 _TELLTALE = ("schema_version", "models", "metrics", "documents", "filters", "tasks", "results", "evaluations")
+_OWN = ("tasks", "results", "evaluations", "documents", "schema_version")
+_OLD_TYPES = {
+    "question_answering": "qa",
+    "conversation": "qa",
+    "rag": "qa",
+    "chat": "rag",
+    "text_generation": "generation",
+    "json_generation": "generation",
+}
 
 
 def recognise(content: Content) -> int:
@@ -35,7 +48,7 @@ def recognise(content: Content) -> int:
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every result as a record; a task that no result names is a record without an answer."""
-    results = _Results(parts.open_file(content, log), log)
+    results = _Results(_open_file(content, log), log)
     records, rejected = read_each(enumerate(results.file.results, start=1), log, results.result)
     more, worse = read_each(results.bare, log, results.bare_task)
     unused = [document for i, document in results.file.documents.items() if i not in results.used]
@@ -53,18 +66,18 @@ class _Results:
     or is rejected.
     """
 
-    def __init__(self, file: parts.InspectorFile, log: IssueLog) -> None:
+    def __init__(self, file: _File, log: IssueLog) -> None:
         self.file, self.log = file, log
         self.done: set[tuple[str, str]] = set()
         self.used: set[str] = set()
         self.good: set[int] = set()  # tasks that could be read, by row
-        named = {parts.id_of(entry, "task_id") for entry in file.results}
+        named = {_id_of(entry, "task_id") for entry in file.results}
         tasks = list(enumerate(file.tasks, start=1))
-        self.rows = {parts.id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
+        self.rows = {_id_of(entry, "task_id"): row for row, entry in reversed(tasks)}
         self.bare = [
             (row, task)
             for row, task in tasks
-            if (name := parts.id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
+            if (name := _id_of(task, "task_id")) is None or name not in named or self.rows[name] != row
         ]
         self.ids = self._ids()
 
@@ -72,15 +85,15 @@ class _Results:
         """Name every record: after its task, and after its model where there are several."""
         names: dict[tuple[str, int], str | None] = {}
         for row, entry in enumerate(self.file.results, start=1):
-            task_id, model = parts.id_of(entry, "task_id"), parts.id_of(entry, "model_id")
+            task_id, model = _id_of(entry, "task_id"), _id_of(entry, "model_id")
             several = task_id and model and len(self.file.models) > 1
             names["result", row] = f"{task_id} | {model}" if several else task_id
-        names |= {("task", row): parts.id_of(entry, "task_id") for row, entry in self.bare}
+        names |= {("task", row): _id_of(entry, "task_id") for row, entry in self.bare}
         return dict(zip(names, unique(list(names.values()), "q"), strict=True))
 
     def bare_task(self, row: int, entry: object) -> Record:
         """Return the record of a task that no result names."""
-        task_id = parts.id_of(entry, "task_id")
+        task_id = _id_of(entry, "task_id")
         if task_id is not None and self.rows[task_id] != row:
             raise FieldError("tasks.task_id", task_id, "an id that no earlier task has")
         return self._record(row, self.ids["task", row], None)
@@ -100,15 +113,13 @@ class _Results:
     def _record(self, row: int, record_id: str, result: Fields | None) -> Record:
         # A task is read once for each of its results; its problems are logged the first time only.
         log = IssueLog() if row in self.good else self.log
-        record, used = parts.read_task(
-            Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents
-        )
+        record, used = _read_task(Fields(self.file.tasks[row - 1], row, log, "tasks."), self.file.documents)
         self.good.add(row)
         entry = {"place": row, "task": _without_null(self.file.tasks[row - 1])}
         if result is not None:
-            passages, used = parts.own_passages(result, self.file.documents) or (record.passages, used)
-            reported = {**parts.scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
-            record = replace(record, answer=parts.answer_of(result), passages=passages, reported=reported)
+            passages, used = _own_passages(result, self.file.documents) or (record.passages, used)
+            reported = {**_scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
+            record = replace(record, answer=_answer_of(result), passages=passages, reported=reported)
             entry["result"] = _without_null(result.record)
         self.used.update(used)
         entry["documents"] = {i: _without_null(self.file.documents[i]) for i in used}
@@ -163,7 +174,7 @@ def write(records: Sequence[Record]) -> bytes:
 def _entry(record: Record) -> dict[str, Any]:
     """Return the task, the result and the documents of a record."""
     ids = [passage.passage_id for passage in record.passages]
-    own_type, model = record.reported.get(parts.TASK_TYPE), record.reported.get(MODEL)
+    own_type, model = record.reported.get(TASK_TYPE), record.reported.get(MODEL)
     scores: dict[str, dict[str, Any]] = {}
     for (metric, annotator), value in _scores(record).items():
         scores.setdefault(metric, {})[annotator or _NO_ANNOTATOR] = {"value": value}
@@ -215,7 +226,7 @@ def _with_documents(record_id: str, entry: Mapping[str, Any], documents: dict[st
 
 
 def _scores(record: Record) -> dict[tuple[str, str], Any]:
-    own = (MODEL, parts.TASK_TYPE)
+    own = (MODEL, TASK_TYPE)
     return {key: v for key, v in record.reported.items() if key not in own and not is_kept(key[0])}
 
 
@@ -253,6 +264,220 @@ def _without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+class _File(NamedTuple):
+    """The parts of a file: tasks and results as in version 2, documents by id, and all else at its top.
+
+    ``models`` holds the ids of the models that are declared, and of those that results name.
+    """
+
+    version: int
+    tasks: Sequence[Any]
+    results: Sequence[Any]
+    documents: Mapping[str, Mapping[str, Any]]
+    models: tuple[str, ...]
+    top: Mapping[str, Any]
+
+
+def _open_file(content: Content, log: IssueLog) -> _File:
+    """Split a file into its parts; InputError without lists of tasks and results."""
+    value = content.value if content.kind == "json" and isinstance(content.value, Mapping) else {}
+    results, tasks = value.get("results", value.get("evaluations")), value.get("tasks")
+    if not isinstance(results, list) or not isinstance(tasks, list):
+        raise InputError(
+            f"{content.name} is not an InspectorRAGet file; expected a JSON object with the lists "
+            '"models", "metrics", "tasks" and "results" (schema version 2).'
+        )
+    stated = value.get("schema_version")
+    version = stated if isinstance(stated, int) and not isinstance(stated, bool) else 1
+    if version < 2:
+        tasks = [_task_from_v1(task) for task in tasks]
+        results = [_result_from_v1(result) for result in results]
+    declared = value.get("models")
+    ids = [_id_of(entry, "model_id") for entry in (declared if isinstance(declared, list) else [])]
+    ids += [_id_of(entry, "model_id") for entry in results]
+    models = tuple(dict.fromkeys(i for i in ids if i is not None))
+    top = {str(name): v for name, v in value.items() if name not in _OWN and v is not None}
+    return _File(version, tasks, results, _documents(value.get("documents"), log), models, top)
+
+
+def _id_of(entry: object, name: str) -> str | None:
+    """Return an identifier of an entry that may be anything."""
+    return as_id(entry.get(name)) if isinstance(entry, Mapping) else None
+
+
+def _read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]:
+    """Read a task as a record without an answer, with the ids of its documents.
+
+    `FieldError` without an id or a question, and for types other than question answering.
+    """
+    task_id = fields.required_id("task_id")
+    task_type = fields.record.get("task_type")
+    if not isinstance(task_type, str) or task_type not in TYPES:
+        expected = "qa, rag or generation; calling tools and agents are not questions with passages"
+        raise FieldError("tasks.task_type", "" if task_type is None else task_type, expected)
+    value = fields.record.get("input")
+    question = value if isinstance(value, str) else last_text(value, USER)
+    if question is None or not question.strip():
+        shown = "" if value is None else value
+        raise FieldError("tasks.input", shown, "messages of which the user wrote one that is not empty")
+    question = Fields({"input": question}, path="tasks.").required_text("input")
+    references = _references(fields)
+    passages, used = _passages_of(fields.items("contexts") or _tool_documents(value), fields, documents)
+    reported = {TASK_TYPE: task_type}
+    return Record(task_id, question, None, passages, references, reported=reported), used
+
+
+def _passages_of(contexts: Sequence[Any], fields: Fields, documents: Documents) -> Found:
+    """Return the passages that contexts name.
+
+    A context is an id, an object with ``document_id``, or holds text itself (then no document is needed). An
+    unknown document gives a passage without text.
+    """
+    found: list[RecordPassage] = []
+    used: list[str] = []
+    for place, context in enumerate(contexts):
+        whole = {"document_id": context} if isinstance(context, (str, int)) else context
+        path = f"contexts[{place}]"
+        if not isinstance(whole, Mapping):
+            fields.warn(path, context, "an object with document_id")
+            continue
+        document_id = as_id(whole.get("document_id")) or ""
+        own = isinstance(whole.get("text"), str)
+        if document_id in documents and not own:
+            used.append(document_id)
+        elif not own:
+            fields.warn(path, context, "an object with the document_id of one of the file's documents")
+        inner = fields.inner(whole if own else documents.get(document_id, {}), path)
+        score = finite(whole.get("score", inner.record.get("score")))
+        found.append(RecordPassage(document_id, inner.text("text"), inner.text("title") or "", score))
+    names = unique([passage.passage_id or None for passage in found])
+    named = [replace(passage, passage_id=name) for passage, name in zip(found, names, strict=True)]
+    return tuple(named), used
+
+
+def _own_passages(result: Fields, documents: Documents) -> Found | None:
+    """Return the passages of the result itself; None where the task's are meant."""
+    contexts = result.record.get("contexts")
+    if not isinstance(contexts, list) or not contexts:
+        contexts = _tool_documents(result.record.get("output"))
+    return _passages_of(contexts, result, documents) if contexts else None
+
+
+def _answer_of(fields: Fields) -> str | None:
+    """Return the last message of the model."""
+    value = fields.record.get("output")
+    # Version 2 began with one object {type, value} in place of messages.
+    whole = [{"role": "assistant", "content": value.get("value")}] if isinstance(value, Mapping) else value
+    answer = content_text(value) if isinstance(value, str) else last_text(whole, ASSISTANT)
+    if answer is None:
+        fields.warn("output", "" if value is None else value, "messages of which the assistant wrote one")
+    return answer
+
+
+def _scores_of(fields: Fields) -> dict[tuple[str, str], float | str]:
+    """Return ``(metric, annotator)`` to value."""
+    values: dict[tuple[str, str], float | str] = {}
+    for metric, annotators in fields.mapping("scores").items():
+        path = f"scores.{shorten(metric)}"
+        if as_id(metric) is None or not isinstance(annotators, Mapping) or len(annotators) > MAX_LIST:
+            fields.warn(path, annotators, "a named metric with its annotators")
+            continue
+        for annotator, score in annotators.items():
+            value = _value(annotator, score)
+            if value is None:
+                fields.warn(
+                    f"{path}.{shorten(annotator)}", score, "an object with a value: a number or a text"
+                )
+            else:
+                values[metric, annotator] = value
+    return values
+
+
+def _documents(value: object, log: IssueLog) -> dict[str, Mapping[str, Any]]:
+    documents: dict[str, Mapping[str, Any]] = {}
+    if value is not None and not isinstance(value, list):
+        log.add(None, "documents", value, "a list of documents", "warning")
+    for row, entry in enumerate(value if isinstance(value, list) else (), start=1):
+        document_id = _id_of(entry, "document_id")
+        if document_id is None:
+            log.add(row, "documents", entry, "an object with document_id and text", "warning")
+        elif document_id in documents:
+            log.add(
+                row, "documents.document_id", document_id, "ids that differ; the first is used", "warning"
+            )
+        else:
+            documents[document_id] = entry
+    return documents
+
+
+def _task_from_v1(task: object) -> object:
+    if not isinstance(task, Mapping):
+        return task
+    new = dict(task)
+    old_type, messages, targets = task.get("task_type"), task.get("input"), task.get("targets")
+    if isinstance(old_type, str):
+        turns = isinstance(messages, list) and any(isinstance(m, Mapping) and "role" in m for m in messages)
+        new["task_type"] = "rag" if old_type == "rag" and turns else _OLD_TYPES.get(old_type, old_type)
+    if isinstance(messages, list):
+        new["input"] = [_spoken(message) for message in messages]
+    if isinstance(targets, list):
+        new["targets"] = [_spoken(target, is_target=True) for target in targets]
+    return new
+
+
+def _spoken(entry: object, is_target: bool = False) -> object:
+    """Return what version 1 has as ``speaker`` and ``text`` under the names of version 2."""
+    if not isinstance(entry, Mapping) or not {"role", "type"}.isdisjoint(entry):
+        return entry
+    text, speaker = entry.get("text"), entry.get("speaker", "agent")
+    if not isinstance(text, str):
+        return entry
+    role = "assistant" if isinstance(speaker, str) and speaker.lower() in ASSISTANT else speaker
+    named = {"type": "text", "value": text} if is_target else {"role": role, "content": text}
+    return named | {name: value for name, value in entry.items() if name not in ("speaker", "text")}
+
+
+def _result_from_v1(result: object) -> object:
+    if not isinstance(result, Mapping):
+        return result
+    new = dict(result)
+    if "scores" not in new and "annotations" in new:
+        new["scores"] = new.pop("annotations")
+    if "output" not in new and "model_response" in new:
+        new["output"] = [{"role": "assistant", "content": new.pop("model_response")}]
+    return new
+
+
+def _value(annotator: str, score: object) -> float | str | None:
+    if (annotator and as_id(annotator) is None) or not isinstance(score, Mapping):
+        return None
+    value = score.get("value")
+    return content_text(value) if isinstance(value, str) else finite(value)
+
+
+def _references(fields: Fields) -> tuple[str, ...]:
+    """Return the targets that are texts."""
+    texts = []
+    for place, target in enumerate(fields.items("targets")):
+        value = target.get("value") if isinstance(target, Mapping) and target.get("type") == "text" else None
+        text = content_text(value) if isinstance(value, str) else None
+        if text is None:
+            fields.warn(f"targets[{place}]", target, "an object with type text and value")
+        else:
+            texts.append(text)
+    return tuple(texts)
+
+
+def _tool_documents(messages: object) -> Sequence[Any]:
+    """Return the documents of the last tool message with any."""
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, Mapping) and message.get("type") == "documents":
+            content = message.get("content")
+            if isinstance(content, list) and content:
+                return content
+    return ()
 
 
 FORMAT = Format(

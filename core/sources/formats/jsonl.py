@@ -22,6 +22,8 @@ _ANSWER = ("answer", "response", "output")
 _PASSAGES = ("passages", *names_of("documents"))
 _NAMES: flat.Names = {"answer": _ANSWER, "passages": _PASSAGES, "references": names_of("answers")}
 _NUMBERS = ("n_gold", "latency")
+# As a cell, also as our own table calls the role of a question.
+_CALIBRATES = {"true": True, "calibration": True, "false": False, "test": False, "new": None}
 # What the reader takes for something, here or in a data set.
 _OWN = {
     *(name for field in FIELDS for name in names_of(field)), *_ANSWER, *_NUMBERS, *SIGNALS, "samples",
@@ -62,7 +64,10 @@ def write(records: Sequence[Record]) -> bytes:
 
 
 def _row(cells: Mapping[str, str]) -> dict[str, Any]:
-    return row_of_cells(cells, ("samples", "reported", *flat.PLAIN["passages"]), (*_NUMBERS, *SIGNALS))
+    row = row_of_cells(cells, ("samples", "reported", *flat.PLAIN["passages"]), (*_NUMBERS, *SIGNALS))
+    if "calibrates" in row:
+        row["calibrates"] = _CALIBRATES.get(row["calibrates"].strip().lower(), row["calibrates"])
+    return row
 
 
 def _record(fields: Fields) -> Record:
@@ -81,6 +86,7 @@ def _record(fields: Fields) -> Record:
         kind=question.kind,
         language=question.language,
         latency=fields.seconds("latency"),
+        calibrates=fields.flag("calibrates"),
         # Before what is left over is reported.
         signals={name: value for name in SIGNALS if (value := fields.number(name)) is not None},
         reported={**_named_values(fields), **flat.reported_rest(fields), **reported},
@@ -110,6 +116,7 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         "samples": list(record.samples),
         "gold": gold,
         "latency": record.latency,
+        "calibrates": record.calibrates,
         **record.signals,
         "reported": [
             {"name": name, "by": by, "value": value}

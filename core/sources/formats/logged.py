@@ -8,18 +8,17 @@ any other trace (see `core.sources.formats.trace`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import InputError
 from core.sources.cells import literal
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, read_each, unique
+from core.sources.fields import FieldError, as_id, read_each
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
 from core.sources.formats.records import Record
-from core.sources.formats.spans import MAX_DEPTH, MAX_DOCUMENTS, Span, time_of
-from core.sources.formats.trace import RETRIEVED, read_trace
+from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
 from core.sources.formats.types import Format, ReadRecords, count_names
 from core.sources.objects import as_passage
 from core.sources.report import IssueLog, counted, shorten
@@ -136,20 +135,14 @@ def _opened(content: Content) -> Content:
 
 def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
     found, rejected = read_each(content.entries, log, lambda n, entry: _spans(tool, n, entry))
-    traces: dict[str, list[_Call]] = {}
-    for call in (call for calls in found for call in calls):
-        traces.setdefault(call.span.trace_id, []).append(call)
-    ids = dict(zip(traces, unique(list(traces), "q"), strict=True))
     unread: dict[str, None] = {}
 
-    def one(_: int, trace_id: str) -> Record:
-        calls = traces[trace_id]
-        unread.update(dict.fromkeys(name for call in calls if call.top for name in call.record))
-        return _record(tool, ids[trace_id], calls, log)
+    def record(record_id: str, spans: Sequence[Span]) -> Record:
+        unread.update(dict.fromkeys(name for span in spans if span.top for name in span.record))
+        return _record(tool, record_id, spans, log)
 
-    records, without = read_each([(calls[0].span.number, i) for i, calls in traces.items()], log, one)
-    n_calls = sum(map(len, traces.values()))
-    notes = [f"{counted(n_calls, 'call')} in {counted(len(traces), 'trace')}; a trace is a question."]
+    spans = [span for held in found for span in held]
+    records, without, notes = read_traces(spans, "call", log, record, lambda held: held[0].trace_id)
     if bare := sum(not record.passages for record in records):
         notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
     scores = {name for record in records for name, _ in record.reported}
@@ -158,16 +151,7 @@ def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
     return ReadRecords(records, [*rejected, *without], tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One call: as a span, as in the file, and whether it stands at the top of the file."""
-
-    span: Span
-    record: Mapping[str, Any]
-    top: bool
-
-
-def _spans(tool: Tool, number: int, entry: Any) -> list[_Call]:
+def _spans(tool: Tool, number: int, entry: Any) -> list[Span]:
     """Return the calls of one record of a file, outermost first."""
     if not isinstance(entry, Mapping):
         raise FieldError("record", entry, "an object with named fields")
@@ -175,53 +159,50 @@ def _spans(tool: Tool, number: int, entry: Any) -> list[_Call]:
         entry = {**inner, **{name: value for name, value in entry.items() if name != tool.lifted}}
     held = {path.split(".")[0] for path in tool.paths() if "." in path}
     entry = {name: _parsed(value) if name in held else value for name, value in entry.items()}
-    own = as_id(at(entry, tool.span))
-    trace = as_id(at(entry, tool.trace)) or own
+    trace = as_id(at(entry, tool.trace)) or as_id(at(entry, tool.span))
     if trace is None:
         raise FieldError(tool.span[0], "", "the id of the record, or of its trace")
-    return list(_calls(tool, number, entry, trace, None, 0, []))
+    spans: list[Span] = []
+
+    def add(call: Mapping[str, Any], above: str | None, depth: int) -> None:
+        own = as_id(at(call, tool.span)) or f"{trace} {len(spans) + 1}"
+        name, kind = at(call, tool.call), at(call, tool.kind)
+        values = {
+            "input.value": _parsed(at(call, tool.given)),
+            "output.value": _parsed(at(call, tool.returned)),
+        }
+        spans.append(
+            Span(
+                number,
+                trace,
+                own,
+                as_id(at(call, tool.parent)) or above,
+                _KINDS.get(kind.upper(), kind.upper()) if isinstance(kind, str) else "",
+                name if isinstance(name, str) else "",
+                time_of(at(call, tool.start)),
+                time_of(at(call, tool.end)),
+                values,
+                record=call,
+                top=depth == 0,
+            )
+        )
+        for list_name in tool.inside:
+            inner = _parsed(call.get(list_name))
+            for child in inner if isinstance(inner, list) and depth < MAX_DEPTH else ():
+                if isinstance(child, Mapping):
+                    add(child, own, depth + 1)
+
+    add(entry, None, 0)
+    return spans
 
 
-def _calls(
-    tool: Tool,
-    number: int,
-    entry: Mapping[str, Any],
-    trace: str,
-    above: str | None,
-    depth: int,
-    made: list[int],
-) -> Iterator[_Call]:
-    made.append(number)
-    own = as_id(at(entry, tool.span)) or f"{trace} {len(made)}"
-    given, returned = _parsed(at(entry, tool.given)), _parsed(at(entry, tool.returned))
-    name, kind = at(entry, tool.call), at(entry, tool.kind)
-    span = Span(
-        number,
-        trace,
-        own,
-        as_id(at(entry, tool.parent)) or above,
-        _KINDS.get(kind.upper(), kind.upper()) if isinstance(kind, str) else "",
-        name if isinstance(name, str) else "",
-        time_of(at(entry, tool.start)),
-        time_of(at(entry, tool.end)),
-        {"input.value": given, "output.value": returned},
-    )
-    yield _Call(span, entry, depth == 0)
-    for list_name in tool.inside:
-        inner = _parsed(entry.get(list_name))
-        for child in inner if isinstance(inner, list) and depth < MAX_DEPTH else ():
-            if isinstance(child, Mapping):
-                yield from _calls(tool, number, child, trace, own, depth + 1, made)
-
-
-def _record(tool: Tool, record_id: str, calls: Sequence[_Call], log: IssueLog) -> Record:
-    known = {call.span.span_id for call in calls}
-    outermost = [call for call in calls if call.span.parent_id not in known] or [*calls]
-    root = next((call for call in outermost if call.span.kind == "CHAIN"), outermost[0])
-    spans = _with_documents([call.span for call in calls], root.span, _judged(tool, root.record))
-    record = read_trace(record_id, spans, log).record
+def _record(tool: Tool, record_id: str, spans: Sequence[Span], log: IssueLog) -> Record:
+    known = {span.span_id for span in spans}
+    outermost = [span for span in spans if span.parent_id not in known] or [*spans]
+    root = next((span for span in outermost if span.kind == "CHAIN"), outermost[0])
+    record = read_trace(record_id, _with_documents(spans, root, _judged(tool, root.record)), log).record
     reference = value_text(_parsed(at(root.record, tool.references)), None, ANSWER_FIELDS)
-    reported = {name: value for call in reversed(calls) for name, value in _scores(tool, call).items()}
+    reported = {name: value for span in reversed(spans) for name, value in _scores(tool, span).items()}
     seconds = finite(at(root.record, tool.seconds)) if record.latency is None else record.latency
     return replace(
         record,
@@ -271,11 +252,9 @@ def _retrieves(span: Span) -> bool:
 
 
 def _retriever(span: Span, documents: Sequence[Any]) -> Span:
-    attributes: dict[str, Any] = {"input.value": span.attributes.get("input.value")}
-    for place, document in enumerate(documents[:MAX_DOCUMENTS]):
-        for name, value in _fields(document).items():
-            attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
-    return replace(span, kind="RETRIEVER", attributes=attributes)
+    given = {"input.value": span.attributes.get("input.value")}
+    found = tuple(map(_fields, documents[:MAX_DOCUMENTS]))
+    return replace(span, kind="RETRIEVER", attributes=given, documents=found)
 
 
 def _fields(document: Any) -> dict[str, Any]:
@@ -332,7 +311,7 @@ def _parsed(value: Any) -> Any:
         return value
 
 
-def _scores(tool: Tool, call: _Call) -> dict[tuple[str, str], Any]:
+def _scores(tool: Tool, call: Span) -> dict[tuple[str, str], Any]:
     """Return the scores of a call: named numbers and texts, with their author where one is given."""
     found: dict[tuple[str, str], Any] = {}
     given = _parsed(at(call.record, tool.scores))

@@ -1,8 +1,7 @@
-"""Long tables in the columns of the schema: a row for each claim and passage, or for each sampled answer."""
+"""Long tables in the columns of the schema: a row for each claim and passage, sampled answer, or verdict."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,14 +16,17 @@ from core.sources.content import Content
 from core.sources.fields import Rejected
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, shorten
 from core.text.abstention import answer_status
+from core.text.strict import read_json
 
 # What a column is called in a file where several tables have one of its name.
 _CALLED = {
     ("claims", "text"): "claim",
     ("support", "probability"): "support",
     ("support", "label"): "support_label",
+    ("joint_support", "probability"): "joint_probability",
+    ("joint_support", "judge"): "joint_judge",
     ("samples", "answer"): "sample",
 }
 _WORDS = {
@@ -40,14 +42,10 @@ def _fields(*tables: str) -> Fields:
     found: dict[str, tuple[str, Column]] = {}
     for table in tables:
         for column in TABLES[table].columns:
-            if column.type != "list" and not column.name.startswith(("planted", "reported", "answer_status")):
+            if not column.name.startswith(("planted", "reported", "answer_status")):
                 called = _CALLED.get((table, column.name), column.name)
-                other = (
-                    replace(column, aliases=(*column.aliases, column.name))
-                    if called != column.name
-                    else column
-                )
-                found.setdefault(called, (table, other))
+                aliases = (*column.aliases, column.name)
+                found.setdefault(called, (table, replace(column, aliases=aliases)))
     return found
 
 
@@ -88,16 +86,16 @@ def _mapped(names: Iterable[str], row: str, fields: Fields) -> dict[str, str]:
 
 
 def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadRecords:
+    frame = replace(content, table=None).as_table().frame
     rows = [entry if isinstance(entry, Mapping) else {} for _, entry in content.entries]
-    cells = [{str(k): _text(v) for k, v in one.items()} for one in rows]
-    frame = pd.DataFrame(cells, columns=list(content.columns) or None, dtype="str").fillna("")
-    frame.index = pd.Index([number for number, _ in content.entries])
     mapping = _mapped(list(frame), row, fields)
     if row == "sample" and row not in mapping and "answer" in mapping:
         mapping[row] = mapping.pop("answer")
     if row not in mapping or "question" not in mapping:
         lacking = " and ".join(name for name in ("question", row) if name not in mapping)
-        raise InputError(f"{content.name} has no column for {lacking}; its columns are {', '.join(frame)}.")
+        raise InputError(
+            f"{content.name} has no column for {lacking}; its columns are {', '.join(map(shorten, frame))}."
+        )
     labels = None
     if "support" in mapping:
         said = frame[mapping["support"]].str.strip()
@@ -109,7 +107,7 @@ def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadReco
         frame.loc[irrelevant, mapping["verdict"]] = ""
         mapping["relevance"] = "relevance"
     checks = ColumnChecks(frame, mapping, log, decimal_comma=False)
-    for name in ("question", *([row] if row == "claim" else [])):
+    for name in ("question", *([row] if row in ("claim", "validator") else [])):
         checks.flag((checks.text(name).str.strip() == "").to_numpy(), name, f"a {name}")
     typed = pd.DataFrame({name: _values(checks, name, fields[name][1]) for name in mapping})
     if labels is not None and "support_label" not in typed:
@@ -128,6 +126,8 @@ def _values(checks: ColumnChecks, name: str, column: Column) -> Any:
     if column.type == "bool":
         return checks.optional_flags(name)
     text = checks.text(name)
+    if column.type == "list":
+        return pd.Series([_listed(cell) for cell in text], index=text.index, dtype="object")
     if column.values:
         odd = ~text.isin(("", *column.values)).to_numpy()
         checks.flag(odd & ~checks.bad, name, f"one of {', '.join(column.values)}", "warning")
@@ -176,21 +176,26 @@ def _table(typed: pd.DataFrame, table: str, fields: Fields) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)
+def _listed(cell: str) -> list[Any] | None:
+    """Return the texts of a cell: a JSON list, or one text."""
+    try:
+        found = read_json(cell)
+    except ValueError:
+        found = cell
+    return found if isinstance(found, list) else [cell] if cell.strip() else None
 
 
 _ROWS = {
-    "claim": _fields("queries", "passages", "claims", "support"),
+    "claim": _fields("queries", "passages", "claims", "support", "joint_support"),
     "sample": _fields("queries", "samples"),
+    "validator": _fields("queries", "verdicts"),
     "text": _fields("queries", "passages"),
 }
 _ELSEWHERE = ("text",)  # what other files have, too, each in a way of its own
 FORMATS = (
     format_of("claims-csv", "Claims × passages", "claim", ("support", "passage_id"), _ROWS["claim"]),
     format_of("samples-csv", "Sampled answers, a row each", "sample", ("sample_id",), _ROWS["sample"]),
+    format_of("verdicts-csv", "Verdicts of validators", "validator", ("passed",), _ROWS["validator"]),
     format_of(
         "passages-csv", "Questions × passages", "text", ("passage_id", "retrieval_rank"), _ROWS["text"]
     ),

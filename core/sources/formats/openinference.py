@@ -5,71 +5,75 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, read_each, unique
+from core.sources.fields import FieldError, as_id, read_each
 from core.sources.formats.kept import keep, with_kept
 from core.sources.formats.records import Record
-from core.sources.formats.spans import KIND, Span, entries_of, span_of
-from core.sources.formats.trace import RETRIEVED, read_trace
+from core.sources.formats.trace import (
+    DOCUMENTS,
+    EPOCH,
+    KIND,
+    MAX_DEPTH,
+    MAX_DOCUMENTS,
+    OWN_ID,
+    Span,
+    read_trace,
+    read_traces,
+    time_of,
+)
 from core.sources.formats.types import Format, ReadRecords
 from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog, counted
-from core.text.strict import clean
+from core.text.strict import clean, read_json
 
 NAME = "openinference"
-OWN_ID = "leadline.record_id"
 _PLAIN = "text/plain"
-_START = datetime(1970, 1, 1, tzinfo=UTC)
 _TELLTALE = (KIND, "input.value", "output.value", "llm.model_name")
-_PREFIXES = (RETRIEVED, "reranker.")
+_PREFIXES = ("retrieval.documents", "reranker.")
+# Not flattened further: values that a tool may have left as objects.
+_WHOLE = ("input.value", "output.value", "document.metadata", "metadata")
+_ENVELOPES = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans", "data")
+_SCALAR_KEYS = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 
 
 def recognise(content: Content) -> int:
     """Count what makes a trace of retrieval: trace, kind, input, output and documents."""
     found: set[str] = set()
-    for number, entry in entries_of(content)[:50]:
-        try:
-            span = span_of(entry, number)
-        except FieldError:
-            continue
-        if span.kind:
-            found |= {"trace", "kind", *(name for name in _TELLTALE if name in span.attributes)}
-            found |= {p for p in _PREFIXES if any(name.startswith(p) for name in span.attributes)}
+    for number, entry in _entries_of(content)[:50]:
+        with suppress(FieldError):
+            span = _span_of(number, entry)
+            if span.kind:
+                found |= {"trace", "kind", *(name for name in _TELLTALE if name in span.attributes)}
+                found |= {p for p in _PREFIXES if any(name.startswith(p) for name in span.attributes)}
     return len(found)
 
 
 def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read every trace in which something was retrieved."""
-    entries = entries_of(content)
-    spans, rejected = read_each(entries, log, lambda number, entry: span_of(entry, number))
-    traces: dict[str, list[Span]] = {}
-    for span in spans:
-        traces.setdefault(span.trace_id, []).append(span)
-    if not traces and not rejected:
+    spans, rejected = read_each(_entries_of(content), log, _span_of)
+    if not spans and not rejected:
         raise InputError(
             f"{content.name} holds no spans; expected JSON or JSON Lines of OpenInference spans, each with "
             "context.trace_id, parent_id and attributes."
         )
-    ids = dict(zip(traces, unique(list(map(_record_id, traces.values())), "q"), strict=True))
     dropped = [0]
 
-    def one(_: int, summary: Any) -> Record:
-        trace_id = summary["trace_id"]
-        trace = read_trace(ids[trace_id], traces[trace_id], log)
+    def record(record_id: str, held: Sequence[Span]) -> Record:
+        trace = read_trace(record_id, held, log)
         dropped[0] += trace.n_dropped
         return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
-    summaries = [
-        (held[0].number, {"trace_id": i, "spans": len(held), "kinds": [span.kind for span in held][:20]})
-        for i, held in traces.items()
-    ]
-    records, without = read_each(summaries, log, one)
-    notes = [f"{counted(len(spans), 'span')} in {counted(len(traces), 'trace')}; a trace is a question."]
+    def shown(held: Sequence[Span]) -> dict[str, Any]:
+        kinds = [span.kind for span in held][:20]
+        return {"trace_id": held[0].trace_id, "spans": len(held), "kinds": kinds}
+
+    records, without, notes = read_traces(spans, "span", log, record, shown)
     if without:
         notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
     if dropped[0]:
@@ -82,21 +86,19 @@ def write(records: Sequence[Record]) -> bytes:
     return to_lines(span for record in records for span in with_kept(NAME, record, _spans(record, {})))
 
 
-def _record_id(spans: Sequence[Span]) -> str:
-    own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
-    return as_id(own) or spans[0].trace_id
-
-
 def _spans(record: Record, own: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the two spans of a record; ``own`` holds ids, names and times of its trace."""
     # An id that can be the id of a trace is kept, any other is hashed.
     fits = re.fullmatch(r"[0-9a-f]{32}", record.record_id)
     trace_id = own.get("trace_id") or (record.record_id if fits else _hash(record.record_id)[:32])
-    start = own.get("start") or _START
-    times = {"start_time": start.isoformat(), "end_time": _end(start, record.latency).isoformat()}
-    root_name, root_id = own.get("root", ("", None))
-    source_name, source_id = own.get("source", ("", None))
+    start = own.get("start") or EPOCH
+    end = start
+    with suppress(OverflowError):
+        end += timedelta(seconds=record.latency or 0.0)
+    names = own.get("root", ("", None)), own.get("source", ("", None))
+    (root_name, root_id), (source_name, source_id) = names
     root_id = root_id or _hash(f"{trace_id} CHAIN")[:16]
+    source_id = source_id or _hash(f"{trace_id} RETRIEVER")[:16]
     chain = {
         KIND: "CHAIN",
         "input.value": record.question,
@@ -110,33 +112,25 @@ def _spans(record: Record, own: Mapping[str, Any]) -> list[dict[str, Any]]:
         "input.mime_type": _PLAIN,
         **_documents(record, own.get("documents")),
     }
+
+    def span(name: Any, span_id: str, parent: str | None, ends: datetime, attributes: Any) -> Any:
+        return {
+            "name": name,
+            "context": {"trace_id": trace_id, "span_id": span_id},
+            "span_kind": attributes[KIND],
+            "parent_id": parent,
+            "start_time": start.isoformat(),
+            "end_time": ends.isoformat(),
+            "status_code": "OK",
+            "status_message": "",
+            "attributes": attributes,
+            "events": [],
+        }
+
     return [
-        _span(root_name or "question", trace_id, root_id, None, times, chain),
-        _span(
-            source_name or "retriever",
-            trace_id,
-            source_id or _hash(f"{trace_id} RETRIEVER")[:16],
-            root_id,
-            {**times, "end_time": times["start_time"]},
-            retriever,
-        ),
+        span(root_name or "question", root_id, None, end, chain),
+        span(source_name or "retriever", source_id, root_id, start, retriever),
     ]
-
-
-def _span(
-    name: Any, trace_id: str, span_id: str, parent_id: str | None, times: Mapping[str, str], attributes: Any
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "context": {"trace_id": trace_id, "span_id": span_id},
-        "span_kind": attributes[KIND],
-        "parent_id": parent_id,
-        **times,
-        "status_code": "OK",
-        "status_message": "",
-        "attributes": attributes,
-        "events": [],
-    }
 
 
 def _documents(record: Record, own: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
@@ -144,22 +138,136 @@ def _documents(record: Record, own: Sequence[Mapping[str, Any]] | None) -> dict[
     for place, passage in enumerate(record.passages):
         title = json.dumps({"title": passage.title}, ensure_ascii=False) if passage.title else None
         other = {"id": passage.passage_id, "metadata": title} if own is None else own[place]
-        document = {"content": passage.text, "score": passage.score, **other}
-        for name, value in document.items():
+        for name, value in {"content": passage.text, "score": passage.score, **other}.items():
             if value is not None:
-                attributes[f"{RETRIEVED}.{place}.document.{name}"] = value
+                attributes[f"{DOCUMENTS['RETRIEVER']}.{place}.document.{name}"] = value
     return attributes
-
-
-def _end(start: datetime, latency: float | None) -> datetime:
-    try:
-        return start + timedelta(seconds=latency or 0.0)
-    except OverflowError:
-        return start
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(clean(text).encode()).hexdigest()
+
+
+def _entries_of(content: Content) -> list[tuple[int, Any]]:
+    """Return the candidates for spans with their numbers, out of whatever envelope they are in."""
+    if content.kind == "csv":
+        return []
+    if isinstance(content.value, Mapping):
+        return list(enumerate(_unwrapped(content.value, 0), start=1))
+    # The spans of one line of OTLP share its number.
+    return [(number, span) for number, entry in content.entries for span in _unwrapped(entry, 0)]
+
+
+def _unwrapped(entry: Any, depth: int) -> Iterator[Any]:
+    """Yield the spans inside an OTLP batch or a page of Phoenix's API; anything else as it is."""
+    inner = None
+    if isinstance(entry, Mapping) and depth < len(_ENVELOPES):
+        inner = next((entry[name] for name in _ENVELOPES if isinstance(entry.get(name), list)), None)
+    if inner is None:
+        yield entry
+        return
+    for part in inner:
+        yield from _unwrapped(part, depth + 1)
+
+
+def _span_of(number: int, entry: object) -> Span:
+    """Read one span; `FieldError` where it is not an object or names no trace."""
+    if not isinstance(entry, Mapping):
+        raise FieldError("span", entry, "an object with the fields of a span")
+    context = entry.get("context")
+    where: Mapping[str, Any] = context if isinstance(context, Mapping) else {}
+    flat = {**entry, **{f"context.{name}": value for name, value in where.items()}}
+    trace_id = _span_id(flat, "context.trace_id", "trace_id", "traceId")
+    if trace_id is None:
+        raise FieldError("context.trace_id", "", "the id of the trace that the span belongs to")
+    attributes = _attributes_of(entry)
+    kind = _first(attributes, KIND) or _first(flat, "span_kind")
+    kind = kind.upper() if isinstance(kind, str) else ""
+    name = entry.get("name")
+    return Span(
+        number,
+        trace_id,
+        _span_id(flat, "context.span_id", "span_id", "spanId"),
+        _span_id(flat, "parent_id", "parent_span_id", "parentSpanId", "parentId"),
+        kind,
+        name if isinstance(name, str) else "",
+        time_of(_first(flat, "start_time", "startTimeUnixNano", "startTime")),
+        time_of(_first(flat, "end_time", "endTimeUnixNano", "endTime")),
+        attributes,
+        _documents_of(attributes, DOCUMENTS[kind]) if kind in DOCUMENTS else (),
+    )
+
+
+def _attributes_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all attributes of a span under dotted names."""
+    given = entry.get("attributes")
+    if isinstance(given, list):
+        given = _pairs(given, 0)
+    flat: dict[str, Any] = {}
+    _flatten(given if isinstance(given, Mapping) else {}, "", flat, 0)
+    columns = {k.removeprefix("attributes."): v for k, v in entry.items() if k.startswith("attributes.")}
+    _flatten(columns, "", flat, 0)
+    return flat
+
+
+def _documents_of(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the documents under a name, in order, each with content, id, score and metadata."""
+    pattern = re.compile(re.escape(prefix) + r"\.(\d{1,6})\.document\.(content|id|score|metadata)")
+    found: dict[int, dict[str, Any]] = {}
+    for name, value in attributes.items():
+        match = pattern.fullmatch(name)
+        if match and value is not None:
+            found.setdefault(int(match[1]), {})[match[2]] = value
+    return [found[place] for place in sorted(found)[:MAX_DOCUMENTS]]
+
+
+def _first(values: Mapping[str, Any], *names: str) -> Any:
+    return next((values[name] for name in names if values.get(name) is not None), None)
+
+
+def _span_id(values: Mapping[str, Any], *names: str) -> str | None:
+    """Return an id of a trace or span; the console exporter writes 0x in front of it."""
+    found = as_id(_first(values, *names))
+    return found and (found.removeprefix("0x") or found)
+
+
+def _flatten(value: Mapping[str, Any], prefix: str, flat: dict[str, Any], depth: int) -> None:
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, str) and name.endswith("documents") and inner.startswith("["):
+            with suppress(ValueError):  # a list that was written as JSON text, as some exports do
+                inner = read_json(inner, repair=True)
+        parts: Mapping[str, Any] | None = inner if isinstance(inner, Mapping) else None
+        if isinstance(inner, Sequence) and any(isinstance(part, Mapping) for part in inner):
+            parts = {str(place): part for place, part in enumerate(inner[:MAX_DOCUMENTS])}
+        if parts is None or depth >= MAX_DEPTH or name.endswith(_WHOLE):
+            flat[name] = inner
+        else:
+            _flatten(parts, f"{name}.", flat, depth + 1)
+
+
+def _otlp(value: object, depth: int) -> Any:
+    """Return a value of OTLP's JSON, which names the type of each."""
+    if not isinstance(value, Mapping) or depth >= MAX_DEPTH:
+        return None
+    for name in _SCALAR_KEYS:
+        if name in value:
+            scalar = value[name]
+            # OTLP writes 64-bit integers as texts.
+            whole = name == "intValue" and isinstance(scalar, str) and re.fullmatch(r"-?\d{1,19}", scalar)
+            return int(scalar) if whole else scalar
+    array, pairs = value.get("arrayValue"), value.get("kvlistValue")
+    if isinstance(array, Mapping) and isinstance(array.get("values"), list):
+        return [_otlp(item, depth + 1) for item in array["values"]]
+    if isinstance(pairs, Mapping) and isinstance(pairs.get("values"), list):
+        return _pairs(pairs["values"], depth + 1)
+    return None
+
+
+def _pairs(pairs: Sequence[Any], depth: int) -> dict[str, Any]:
+    """Return the values of OTLP's pairs by key; what has no key that is a text is left out."""
+    named = [pair for pair in pairs if isinstance(pair, Mapping) and isinstance(pair.get("key"), str)]
+    return {pair["key"]: _otlp(pair.get("value"), depth) for pair in named}
 
 
 FORMAT = Format(

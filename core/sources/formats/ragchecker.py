@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
@@ -24,7 +24,7 @@ from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
-Orientation = Literal["claims", "passages", "mixed"]
+Orientation = str  # what the rows of a matrix are: claims, passages, or over a whole file mixed
 _ENTAILED_FROM = 0.5  # of a probability, as everywhere unless another threshold is chosen
 _WANTED = "Entailment, Neutral or Contradiction"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
@@ -100,17 +100,19 @@ def _entries(content: Content) -> Sequence[tuple[int, Any]]:
 
 
 def _orientation(entries: Sequence[tuple[int, Any]]) -> Orientation:
-    shapes = []
-    for _, entry in entries:
-        if isinstance(entry, Mapping):
-            passages = entry.get("retrieved_context")
-            for claims, matrix, _ in SIDES.values():
-                sizes = [
-                    len(value) for value in (entry.get(claims), passages) if isinstance(value, (list, tuple))
-                ]
-                if len(sizes) == 2:
-                    shapes.append((entry.get(matrix), sizes[0], sizes[1]))
-    return _orientation_of(shapes)
+    """Detect from all matrices of a file whether their rows are claims (the rule) or passages.
+
+    A square matrix fits both ways, so the others decide; what has neither shape is ignored.
+    """
+    found = set[Orientation]()
+    for entry in (entry for _, entry in entries if isinstance(entry, Mapping)):
+        for name, matrix, _ in SIDES.values():
+            given = entry.get(name), entry.get("retrieved_context")
+            sizes = [len(held) for held in given if isinstance(held, (list, tuple)) and held]
+            # A matrix without cells has no orientation.
+            if len(sizes) == 2 and len(fits := _fits(entry.get(matrix), *sizes)) == 1:
+                found |= fits
+    return "mixed" if len(found) == 2 else next(iter(found), "claims")
 
 
 def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
@@ -206,24 +208,6 @@ def _has_nothing_to_check(claim: RecordClaim) -> bool:
     return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
 
 
-def _orientation_of(shapes: Iterable[tuple[Any, int, int]]) -> Orientation:
-    """Detect from all matrices of a file whether their rows are claims (the rule) or passages.
-
-    ``shapes`` are (matrix, number of claims, number of passages). A square matrix fits both ways, so the
-    others decide; what has neither shape is ignored.
-    """
-    by_claims = by_passages = False
-    for matrix, n_claims, n_passages in shapes:
-        upright, on_its_side = _fits(matrix, n_claims, n_passages), _fits(matrix, n_passages, n_claims)
-        # A matrix without cells has no orientation.
-        if n_claims and n_passages and upright != on_its_side:
-            by_claims |= upright
-            by_passages |= on_its_side
-    if by_passages:
-        return "mixed" if by_claims else "passages"
-    return "claims"
-
-
 def _label_matrix(
     fields: Fields, name: str, n_claims: int, n_passages: int, orientation: Orientation
 ) -> list[Sequence[str | None]]:
@@ -240,16 +224,14 @@ def _label_matrix(
         return unscored
     if n_passages == 1 and len(matrix) == n_claims and not any(isinstance(row, list) for row in matrix):
         matrix = [[label] for label in matrix]
-    upright, on_its_side = _fits(matrix, n_claims, n_passages), _fits(matrix, n_passages, n_claims)
-    if upright and on_its_side:
-        turned = [list(column) for column in zip(*matrix, strict=True)]
-        if orientation == "mixed" and turned != matrix:
-            fields.warn(name, matrix, "a matrix whose shape tells claims from passages")
-            return unscored
-        matrix = turned if orientation == "passages" else matrix
-    elif on_its_side:
-        matrix = [list(column) for column in zip(*matrix, strict=True)] or unscored
-    elif not upright and (orientation != "claims" or len(matrix) != n_claims):
+    fits = _fits(matrix, n_claims, n_passages)
+    turned = [list(column) for column in zip(*matrix, strict=True)] if "passages" in fits else []
+    if len(fits) == 2 and orientation == "mixed" and turned != matrix:
+        fields.warn(name, matrix, "a matrix whose shape tells claims from passages")
+        return unscored
+    if fits == {"passages"} or (len(fits) == 2 and orientation == "passages"):
+        matrix = turned or unscored
+    elif not fits and (orientation != "claims" or len(matrix) != n_claims):
         fields.warn(name, matrix, f"{n_claims} rows (claims) of {n_passages} labels (passages)")
         return unscored
     return [_labels_of(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
@@ -273,12 +255,15 @@ def _as_label(support: str | float | None) -> str | None:
     return support if support in LABELS else None
 
 
-def _fits(matrix: object, n_rows: int, n_columns: int) -> bool:
-    return (
-        isinstance(matrix, (list, tuple))
-        and len(matrix) == n_rows
-        and all(isinstance(row, (list, tuple)) and len(row) == n_columns for row in matrix)
+def _fits(matrix: object, n_claims: int, n_passages: int) -> set[Orientation]:
+    """Return what the rows of a matrix may be by its shape."""
+    if not isinstance(matrix, (list, tuple)) or not all(isinstance(row, (list, tuple)) for row in matrix):
+        return set()
+    widths, shapes = (
+        {len(row) for row in matrix},
+        {"claims": (n_claims, n_passages), "passages": (n_passages, n_claims)},
     )
+    return {rows for rows, (n, m) in shapes.items() if len(matrix) == n and widths <= {m}}
 
 
 FORMAT = Format(

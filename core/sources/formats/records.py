@@ -68,7 +68,7 @@ class Record:
     else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
     named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer. ``signals``
     are confidence signals, by column of that table; ``confidences`` those that a file names itself.
-    ``correct`` is what ``correct_by`` says of the answer.
+    ``correct`` is what ``correct_by`` says of the answer, ``calibrates`` as in the schema.
     """
 
     record_id: str
@@ -89,6 +89,7 @@ class Record:
     correct: bool | None = None
     correct_by: str | None = None
     confidences: Mapping[str, float] = field(default_factory=dict)
+    calibrates: bool | None = None
 
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
@@ -149,6 +150,7 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
             "n_gold": record.n_gold,
             "kind": record.kind,
             "language": record.language,
+            "calibrates": record.calibrates,
             "latency": record.latency,
         },
     )
@@ -252,6 +254,7 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         query["correct"],
         query["correct_by"],
         {row["name"]: row["value"] for row in tables["confidences"]},
+        query["calibrates"],
     )
 
 

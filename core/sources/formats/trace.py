@@ -1,24 +1,55 @@
-"""One trace of spans as a question: question, passages, answer and latency."""
+"""Traces of spans, whichever tool wrote them: question, passages, answer and latency of each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from core.sources.fields import FieldError, Fields, as_id, unique
+from core.sources.fields import FieldError, Fields, Rejected, as_id, read_each, unique
 from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, last_reply, value_text
 from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.spans import Span, documents_of
-from core.sources.report import IssueLog
+from core.sources.report import IssueLog, counted
 from core.text.strict import finite, read_json
 
-RETRIEVED, RERANKED = "retrieval.documents", "reranker.output_documents"
+KIND = "openinference.span.kind"
+OWN_ID = "leadline.record_id"
+# Where spans of these kinds have their documents.
+DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
+MAX_DEPTH = 20
+MAX_DOCUMENTS = 10_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROOTS = ("CHAIN", "AGENT")
 _COUNTS = ("prompt", "completion", "total")
 # Stands in for a time that is not known; never compared with one that is.
 _NEVER = datetime.max
-Found = tuple[Span, int, dict[str, Any]]  # a document, with its span and its place there
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span: ids as in the file, kind in capitals ("" for none), attributes under dotted names.
+
+    ``documents`` are what was retrieved, each with content, id, score and metadata if known. ``record`` is
+    the span as in the file, ``top`` whether it stands at the top of it.
+    """
+
+    number: int
+    trace_id: str
+    span_id: str | None
+    parent_id: str | None
+    kind: str
+    name: str
+    start: datetime | None
+    end: datetime | None
+    attributes: Mapping[str, Any]
+    documents: Sequence[Mapping[str, Any]] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
+    top: bool = True
+
+
+Found = tuple[Span, int, Mapping[str, Any]]  # a document, with its span and its place there
 
 
 class Trace(NamedTuple):
@@ -29,22 +60,49 @@ class Trace(NamedTuple):
     n_dropped: int
 
 
+def read_traces(
+    spans: Sequence[Span],
+    what: str,
+    log: IssueLog,
+    record: Callable[[str, Sequence[Span]], Record],
+    shown: Callable[[Sequence[Span]], Any],
+) -> tuple[list[Record], list[Rejected], list[str]]:
+    """Read the spans of each trace by ``record``, which is given its id too.
+
+    Also return the traces left out, each as ``shown`` says, and a note on spans, which are called ``what``.
+    """
+    traces: dict[str, list[Span]] = {}
+    for span in spans:
+        traces.setdefault(span.trace_id, []).append(span)
+    ids = unique([_record_id(held) for held in traces.values()], "q")
+    named = iter(zip(ids, traces.values(), strict=True))
+    entries = [(held[0].number, shown(held)) for held in traces.values()]
+    records, without = read_each(entries, log, lambda *_: record(*next(named)))
+    note = f"{counted(len(spans), what)} in {counted(len(traces), 'trace')}; a trace is a question."
+    return records, without, [note]
+
+
+def _record_id(spans: Sequence[Span]) -> str:
+    own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
+    return as_id(own) or spans[0].trace_id
+
+
 def read_trace(record_id: str, spans: Sequence[Span], log: IssueLog) -> Trace:
     """Read the spans of one trace; `FieldError` where nothing was retrieved or no question can be found."""
     ordered = sorted(spans, key=lambda span: (span.start is None, span.start or _NEVER, span.number))
-    sources, prefix = _sources(ordered)
+    sources = _sources(ordered)
     if not sources:
         kinds = ", ".join(dict.fromkeys(span.kind or "no kind" for span in spans))
-        raise FieldError("openinference.span.kind", kinds, "a RETRIEVER span in the trace")
+        raise FieldError(KIND, kinds, "a RETRIEVER span in the trace")
     root, source = _root(ordered), sources[0]
-    found, n_dropped = _documents(sources, prefix)
+    found, n_dropped = _documents(sources)
     asked = source.attributes.get("input.value")
     seconds = (root.end - root.start).total_seconds() if root.start and root.end else 0.0
     record = Record(
         record_id,
         _question(root, sources, spans),
         _answer(root, ordered, sources[-1]),
-        _passages(found, prefix, log),
+        _passages(found, log),
         latency=seconds if seconds > 0 else None,
         reported={(name, ""): value for name, value in _model_of(spans).items()},
     )
@@ -67,16 +125,14 @@ def _model_of(spans: Sequence[Span]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _sources(spans: Sequence[Span]) -> tuple[list[Span], str]:
+def _sources(spans: Sequence[Span]) -> list[Span]:
     """Return the spans whose documents are the passages: the last reranker, else the outermost retrievers."""
-    rerankers = [s for s in spans if s.kind == "RERANKER" and documents_of(s.attributes, RERANKED)]
-    if rerankers:
-        return rerankers[-1:], RERANKED
+    if rerankers := [span for span in spans if span.kind == "RERANKER" and span.documents]:
+        return rerankers[-1:]
     retrievers = [span for span in spans if span.kind == "RETRIEVER"]
-    full = {s.span_id for s in retrievers if s.span_id and documents_of(s.attributes, RETRIEVED)}
+    full = {span.span_id for span in retrievers if span.span_id and span.documents}
     parents = {span.span_id: span.parent_id for span in spans if span.span_id}
-    outermost = [span for span in retrievers if not _inside(span, full, parents)]
-    return outermost, RETRIEVED
+    return [span for span in retrievers if not _inside(span, full, parents)]
 
 
 def _inside(span: Span, full: Collection[str], parents: Mapping[str, str | None]) -> bool:
@@ -99,12 +155,10 @@ def _root(spans: Sequence[Span]) -> Span:
 
 
 def _question(root: Span, sources: Sequence[Span], spans: Sequence[Span]) -> str:
-    retrievers = [span for span in spans if span.kind == "RETRIEVER"]
-    for span in (root, *sources, *retrievers):
-        text = value_text(
-            span.attributes.get("input.value"), span.attributes.get("input.mime_type"), QUESTION_FIELDS
-        )
-        text = text or value_text(span.attributes.get("reranker.query"), None, ())
+    for span in (root, *sources, *(span for span in spans if span.kind == "RETRIEVER")):
+        given = span.attributes
+        text = value_text(given.get("input.value"), given.get("input.mime_type"), QUESTION_FIELDS)
+        text = text or value_text(given.get("reranker.query"), None, ())
         if text and text.strip():
             return Fields({"input.value": text}).required_text("input.value")
     shown = root.attributes.get("input.value")
@@ -121,14 +175,13 @@ def _answer(root: Span, spans: Sequence[Span], source: Span) -> str | None:
     ]
     candidates = [] if root.kind in ("RETRIEVER", "RERANKER", "EMBEDDING") else [root]
     for span in (*candidates, *reversed(after)):
-        attributes = span.attributes
-        output = attributes.get("output.value")
-        text = last_reply(output)
-        if text is None:
-            text = value_text(output, attributes.get("output.mime_type"), ANSWER_FIELDS)
-        if text is None:
-            text = value_text(attributes.get("llm.output_messages.0.message.content"), None, ())
-        if text is not None:
+        said, output = span.attributes, span.attributes.get("output.value")
+        found = (
+            last_reply(output),
+            value_text(output, said.get("output.mime_type"), ANSWER_FIELDS),
+            value_text(said.get("llm.output_messages.0.message.content"), None, ()),
+        )
+        if (text := next((text for text in found if text is not None), None)) is not None:
             return text
     return None
 
@@ -140,28 +193,24 @@ def _is_prompt(span: Span) -> bool:
     return "llm.prompt_template.template" in names and not answers
 
 
-def _documents(sources: Sequence[Span], prefix: str) -> tuple[list[Found], int]:
+def _documents(sources: Sequence[Span]) -> tuple[list[Found], int]:
     """Return the documents of all sources; one that an earlier span brought already is left out."""
     found: list[Found] = []
-    texts: set[str] = set()
-    ids: set[str | None] = set()
-    without_text: set[str | None] = set()
+    seen: set[tuple[str, str]] = set()
     n_dropped = 0
     for span in sources:
-        documents = list(enumerate(documents_of(span.attributes, prefix)))
+        keys = [(as_id(document.get("id")) or "", _text(document)) for document in span.documents]
         # The same id with another text is another piece of the same document.
         new = [
-            (span, place, d)
-            for place, d in documents
-            if not (_text(d) in texts if _text(d) else as_id(d.get("id")) in ids)
-            and as_id(d.get("id")) not in without_text
+            place
+            for place, (name, text) in enumerate(keys)
+            if ("text", text) not in seen and ("only id" if text else "id", name) not in seen
         ]
-        n_dropped += len(documents) - len(new)
-        texts |= {text for _, _, d in new if (text := _text(d))}
-        names = [(as_id(d.get("id")), _text(d)) for _, _, d in new]
-        ids |= {name for name, _ in names if name}
-        without_text |= {name for name, text in names if name and not text}
-        found += new
+        n_dropped += len(keys) - len(new)
+        for name, text in (keys[place] for place in new):
+            seen |= {("text", text)} if text else set()
+            seen |= {("id", name), *([] if text else [("only id", name)])} if name else set()
+        found += [(span, place, span.documents[place]) for place in new]
     return found, n_dropped
 
 
@@ -170,11 +219,11 @@ def _text(document: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _passages(found: Sequence[Found], prefix: str, log: IssueLog) -> tuple[RecordPassage, ...]:
+def _passages(found: Sequence[Found], log: IssueLog) -> tuple[RecordPassage, ...]:
     names = unique([as_id(document.get("id")) for _, _, document in found])
     passages = []
     for name, (span, place, document) in zip(names, found, strict=True):
-        fields = Fields(document, span.number, log, f"{prefix}.{place}.document.")
+        fields = Fields(document, span.number, log, f"{DOCUMENTS[span.kind]}.{place}.document.")
         fields.identifier("id")
         score, title = fields.number("score"), _title(document.get("metadata"))
         passages.append(RecordPassage(name, fields.text("content"), title, score))
@@ -190,3 +239,22 @@ def _title(metadata: object) -> str:
             return ""
     title = metadata.get("title") if isinstance(metadata, Mapping) else None
     return content_text(title) or "" if isinstance(title, str) else ""
+
+
+def time_of(value: object) -> datetime | None:
+    """Return a time given as ISO 8601, or as a number of seconds … nanoseconds since 1970; None otherwise."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{1,20}", value):
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+    number = finite(int(value) if isinstance(value, str) else value)
+    if number is None or number < 0:
+        return None
+    # Today is about 1.8e9 seconds: each unit is a thousand times the one before.
+    unit = next((10.0**e for e, limit in ((9, 1e17), (6, 1e14), (3, 1e11)) if number >= limit), 1.0)
+    try:
+        return EPOCH + timedelta(microseconds=round(number / unit * 1e6))
+    except OverflowError:
+        return None

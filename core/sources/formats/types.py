@@ -20,16 +20,19 @@ class ReadRecords:
     """The result of a format's reader.
 
     ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
-    the same with field and value. ``unused`` are the fields that no reader used. A long table gives the
-    ``tables`` of the run, made of ``n_rows`` rows.
+    the same with field and value. ``unused`` are the fields that no reader used. A table of whole columns
+    gives the ``tables`` of the run, made of ``n_rows`` rows; it may say itself what is ``possible``, what was
+    rejected (as a table) and which columns it took for which fields (``mapping``).
     """
 
     records: Sequence[Record]
-    rejected: Sequence[Rejected] = ()
+    rejected: Sequence[Rejected] | pd.DataFrame = ()
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     n_rows: int | None = None
+    possible: tuple[list[str], list[str]] | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

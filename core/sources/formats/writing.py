@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 from core.run import MARKS, SOURCES, marked_source
-from core.sources.content import Content
-from core.spreadsheet import restored_text
+from core.sources.content import Content, content_of
+from core.spreadsheet import restore, restored_text
 from core.text.strict import clean, finite
 
 # What every file of a run that no model answered carries, through every format and back.
@@ -67,17 +69,13 @@ def unmarked(content: Content) -> tuple[Content, str]:
 
 def _own_csv(content: Content) -> tuple[Content, str]:
     """Return the rows of a CSV; of our own, without the mark, and formulas as they were."""
-    marks = {str(row[_FIELD]) for _, row in content.entries if _FIELD in row}
-    if not marks or not marks <= {*MARKS.values(), *SOURCES}:
+    table = content.table
+    marks = () if table is None or _FIELD not in table.frame else table.frame[_FIELD].unique()
+    if table is None or not {*MARKS.values(), *SOURCES, ""}.intersection(marks):
         return content, ""
-    entries = []
-    for number, row in content.entries:
-        names = [restored_text(name) for name in row]
-        entries.append((number, dict(zip(names, map(restored_text, row.values()), strict=True))))
-    entries = [(number, {k: v for k, v in row.items() if k != _FIELD}) for number, row in entries]
-    columns = tuple(restored_text(name) for name in content.columns if name != _FIELD)
-    source = next(filter(None, map(marked_source, sorted(marks))), "")
-    return replace(content, entries=tuple(entries), columns=columns), source
+    frame = pd.DataFrame({restored_text(n): restore(table.frame[n]) for n in table.frame}, copy=False)
+    own = content_of(replace(table, frame=frame), content.name, without=_FIELD)
+    return replace(own, digest=content.digest), next(filter(None, map(marked_source, marks)), "")
 
 
 def _source(value: Any) -> str:

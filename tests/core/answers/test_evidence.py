@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
+from core.answers.analysis import FIRST, MISSING, PRESENT, UNKNOWN
 from core.answers.diagnostic import ANSWERS
-from core.answers.evidence import FIRST, MISSING, PRESENT, UNKNOWN
 from core.charts.answers import evidence_split
 from core.charts.theme import alt_text
 from core.conditions import matching
@@ -173,6 +173,6 @@ def test_every_part_of_the_figure_leads_to_its_questions():
 
 
 def test_of_very_many_passages_an_even_spread_is_read(monkeypatch):
-    monkeypatch.setattr("core.answers.evidence._MOST", 4)
+    monkeypatch.setattr("core.answers.analysis._MOST", 4)
     q = diagnosed([([None, None], None, False)] * 6, texts=["It was Unwin."] * 12)["answers"].queries
     assert q["evidence"].tolist() == [UNKNOWN, UNKNOWN, FIRST] * 2

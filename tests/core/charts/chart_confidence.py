@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from core.confidence import ConfidenceMap, Weighting
+from core.calibration.in_use import InUse
+from core.confidence import ConfidenceMap, Method, Weighting
 from core.confidence.analysis import analyse_confidence
 from core.diagnosis import Diagnosis
 from core.run import Run
@@ -13,7 +14,7 @@ NAN = np.nan
 TITLES = {"similarity": "Similarity", "lexical": "Lexical", "llm": "Stated"}
 
 
-def scored(rows, *, weights=None, threshold=0.6, mapped=None, titles=None, question=None, **options):
+def scored(rows, *, weights=None, threshold=0.6, mapped=None, titles=None, question=None, reason=""):
     """The analysis of answers given as (similarity, stated, correct), each in [0, 1] or NaN.
 
     By default similarity counts half and the stated confidence half.
@@ -30,11 +31,10 @@ def scored(rows, *, weights=None, threshold=0.6, mapped=None, titles=None, quest
     nothing = np.full(n, NAN)
     signals = {"similarity": similarity, "lexical": nothing, "llm": stated}
     weights = weights or {"similarity": 0.5, "llm": 0.5}
-    weighting = Weighting(weights, dict.fromkeys(signals, (0.0, 1.0)), threshold)
-    return analyse_confidence(
-        Run.create({"source": "upload"}, queries=queries), signals, titles or TITLES, correct, weighting,
-        mapped or ConfidenceMap(), nothing, nothing, pd.Series([None] * n, dtype="boolean"), **options,
-    )  # fmt: skip
+    method = Method(Weighting(weights, dict.fromkeys(signals, (0.0, 1.0))), mapped or ConfidenceMap())
+    used = InUse(method, "default", reason, signals, titles or TITLES, (), correct, None, None, ())
+    run, unknown = Run.create({"source": "upload"}, queries=queries), pd.Series([None] * n, dtype="boolean")
+    return analyse_confidence(run, used, threshold, nothing, nothing, nothing, unknown)
 
 
 def diagnosis_of(analysis):

@@ -43,8 +43,6 @@ SAMPLED = {
 SAMPLED_QUESTION = {"answer_scatter": uncertainty.answer_scatter}
 CALIBRATED = {
     "certified_risk": conformal.certified_risk,
-    "group_coverage": conformal.group_coverage,
-    "martingale": conformal.martingale,
     "p_value_plot": conformal.p_value_plot,
     "score_histogram": conformal.score_histogram,
     "set_size": conformal.set_size,
@@ -154,7 +152,7 @@ def hostile_figures():
     # Drift is tested where a store calibrates.
     store = Calibration(np.linspace(0, 1, 40), np.ones(40), [None] * 40)
     streamed = calibrated(rows, store=store, origin="a store", question=HOSTILE, title=HOSTILE)
-    figures |= {name: CALIBRATED[name](streamed) for name in ("martingale", "p_value_plot")}
+    figures["p_value_plot"] = conformal.p_value_plot(streamed)
     sure = scored([(i / 40, i % 7 / 6, i % 2) for i in range(41)], titles=dict.fromkeys(TITLES, HOSTILE))
     figures |= {name: draw(sure) for name, draw in CONFIDENT.items()}
     figures["waterfall"] = confidence.waterfall(sure, "q5")
@@ -199,8 +197,6 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "entropy_agreement",
         "risk_coverage",
         "answer_scatter",
-        "group_coverage",
-        "martingale",
         "p_value_plot",
         "score_histogram",
         "waterfall",

@@ -11,25 +11,25 @@ from core.charts.conformal import (
     certified_risk,
     coverage_by_alpha,
     coverage_by_labels,
-    group_coverage,
-    martingale,
     p_value_plot,
     score_histogram,
     set_size,
 )
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
+from core.conformal import coverage_band, threshold_rank
 from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.drift import Drift
 from core.conformal.promises import Calibration
+from core.text.display import percent
 from tests.core.charts.chart_conformal import CALIBRATES, NEW, TESTS, calibrated, diagnosis_of
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 
-# At α = 0.5 the threshold is the third of four correct calibration scores: 0.3. One tested answer exceeds it.
+# Whatever of the four correct scores is the threshold at α = 0.5, one tested answer exceeds it.
 TOY_ROWS = [
     *((CALIBRATES, score, 1) for score in (0.1, 0.2, 0.3, 0.4)),
-    *((CALIBRATES, score, 0) for score in (0.8, 0.9)),
-    *((TESTS, score, 1) for score in (0.15, 0.25, 0.35)),
+    (CALIBRATES, 0.8, 0),
+    *((TESTS, score, 1) for score in (0.15, 0.18, 0.45)),
     (TESTS, 0.85, 0),
     (NEW, 0.5, None),
     (NEW, 0.75, None),
@@ -76,14 +76,14 @@ def test_coverage_of_the_run_itself():
     assert own.name == "This run (2 of 3)"
     assert (list(own.x), list(own.y)) == ([50], [pytest.approx(200 / 3)])
     assert own.marker.symbol == "star"
-    # The band is beta-binomial(3; 3, 2): none of three with 12/105, all with 12/42.
+    low, high = map(percent, TOY.coverages[OF_CORRECT].band)
     assert own.customdata[0][1].split("<br>") == [
         "This run: 2 of 3 tested covered (67 %)",
-        "50 % promised, 0 % to 100 % expected",
+        f"50 % promised, {low} to {high} expected",
         "1 tested question not covered",
         "Click to list these questions",
     ]
-    assert matching(diagnosis_of(TOY), doors(own)[0]) == ("q9",)
+    assert matching(diagnosis_of(TOY), doors(own)[0]) == ("q8",)
     promise = named(figure, "Promise")
     assert list(promise.x) == list(promise.y) == [50, 98]
     assert list(named(figure, "Setting: 1 − α = 50 %").x) == [50, 50]
@@ -91,12 +91,13 @@ def test_coverage_of_the_run_itself():
 
 def test_every_promise_leads_to_the_questions_that_break_it():
     far = named(coverage_by_alpha(TOY, OF_DISTANCE), "This run")
-    # Distances 0, 0, 0, 0, 1, 1 calibrate: the fourth is 0; the incorrect tested answer is further away.
-    assert far.name == "This run (3 of 4)" and matching(diagnosis_of(TOY), doors(far)[0]) == ("q10",)
-    # The scores of all six calibrate: 0.3 is the third, 0.4 the fourth; 0.85 is above it.
+    # Distances 0, 0, 0, 0, 1 calibrate; the incorrect tested answer is further away than 0.
+    assert far.name == "This run (3 of 4)" and matching(diagnosis_of(TOY), doors(far)[0]) == ("q9",)
+    # The scores of all five calibrate: 0.45 and 0.85 are above the middle ones.
     labelled = calibrated(TOY_ROWS[:-2])
     high = named(coverage_by_alpha(labelled, OF_SCORE), "This run")
-    assert high.name == "This run (3 of 4)" and matching(diagnosis_of(labelled), doors(high)[0]) == ("q10",)
+    assert high.name == "This run (2 of 4)"
+    assert matching(diagnosis_of(labelled), doors(high)[0]) == ("q8", "q9")
     # No list of questions holds both the tested and the new ones.
     assert not has_doors(coverage_by_alpha(TOY, OF_SCORE))
     missed = calibrated(
@@ -110,34 +111,43 @@ def test_every_promise_leads_to_the_questions_that_break_it():
 def test_coverage_is_dotted_where_no_threshold_is_finite():
     figure = coverage_by_alpha(SETS, OF_SETS)
     solid, dotted = named(figure, "Mean of 200 splits"), named(figure, "Nothing promised")
-    # Four labels: finite from α = 1/5 on; both parts meet there.
-    assert (max(solid.x), min(dotted.x)) == (pytest.approx(80), pytest.approx(80))
+    rows = SETS.coverages[OF_SETS].splits.to_frame()
+    finite = rows[rows["finite"] == 1].iloc[0]
+    first = 100 * (1 - finite["alpha"])
+    # Both parts meet where the first threshold is finite.
+    assert (max(solid.x), min(dotted.x)) == (pytest.approx(first), pytest.approx(first))
     assert (solid.line.dash, dotted.line.dash) == ("solid", "dot")
     assert set(solid.y) == set(dotted.y) == {100}
     assert set(band(named(figure, "Middle 95 % of the splits")).values()) == {(100, 100)}
     assert dotted.customdata[0].endswith("Nothing is promised: the threshold is infinite")
     exact = band(named(figure, "Exact 95 % band"))
-    assert max(exact) == pytest.approx(80)
-    # At α = 1/5 k = 4 of 4: of four, none with 1/70 and one with 4/70, so the band begins at one.
-    assert exact[max(exact)] == (25, 100)
+    assert max(exact) == pytest.approx(first)
+    assert exact[max(exact)] == (100 * finite["low"], 100 * finite["high"])
     assert "(4 calibrate, 4 test), n = 8 cases" in alt_text(figure)
-    assert alt_text(figure).endswith("dotted where nothing is promised from 82 % on.")
+    assert alt_text(figure).endswith(
+        f"dotted where nothing is promised from {percent(first / 100 + 0.02)} on."
+    )
 
 
 def test_a_threshold_that_some_splits_lack():
-    # One of four questions has no correct sample. Two labels calibrate, and below 1 − α = 2/3 the larger is the
-    # threshold: infinite in those halves that hold this question.
+    # One of eight questions has no correct sample: where the largest of four labels is the threshold, it is infinite
+    # in the halves that hold this question.
     analysis = calibrated(
-        [(CALIBRATES, 0.1, 1)] * 2 + [(TESTS, 0.1, 1)] * 2, meanings=[[True, True]] * 3 + [[False, False]]
+        [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 4, meanings=[[True, True]] * 7 + [[False, False]]
     )
     figure = coverage_by_alpha(analysis, OF_SETS)
-    dotted = named(figure, "Not always promised")
-    assert (min(dotted.x), max(dotted.x)) == (50, 98) and "Mean of 200 splits" not in names(figure)
-    assert "Exact 95 % band" not in names(figure)
-    assert "nothing is promised from 68 % on; from 50 % on the threshold is infinite in some" in alt_text(
-        figure
+    rows = analysis.coverages[OF_SETS].splits.to_frame()
+    never, some, always = (
+        100 * (1 - rows.loc[chosen, "alpha"])
+        for chosen in (rows["finite"] == 0, rows["finite"].between(0.01, 0.99), rows["finite"] == 1)
     )
-    share = int(re.search(r"finite in (\d+) % of the splits only", dotted.customdata[-1])[1])
+    dotted = named(figure, "Not always promised")
+    assert (min(dotted.x), max(dotted.x)) == (always.max(), 98)
+    nothing, hardly = (percent(part.min() / 100) for part in (never, some))
+    said = f"nothing is promised from {nothing} on; from {hardly} on the threshold is infinite in some"
+    assert said in alt_text(figure)
+    # The last mark but the one where both parts meet.
+    share = int(re.search(r"finite in (\d+) % of the splits only", dotted.customdata[-2])[1])
     assert 40 <= share <= 60
 
 
@@ -145,6 +155,7 @@ def test_samples_that_are_never_correct_promise_nothing():
     rows = [(CALIBRATES, 0.1, 0)] * 4 + [(TESTS, 0.1, 0)] * 4
     figure = coverage_by_alpha(calibrated(rows, meanings=[[False, False]] * 8), OF_SETS)
     assert set(named(figure, "Nothing promised").y) == {0}
+    assert "Exact 95 % band" not in names(figure) and "Mean of 200 splits" not in names(figure)
     assert (
         named(set_size(calibrated(rows, meanings=[[False, False]] * 8)), "This run").marker.symbol
         == "star-open"
@@ -156,7 +167,7 @@ def test_the_mark_is_open_where_nothing_is_promised():
     few = calibrated([(CALIBRATES, 0.1, 1), (TESTS, 0.2, 1), (TESTS, 0.3, 1)], 0.1)
     own = named(coverage_by_alpha(few, OF_CORRECT), "This run (2 of 2)")
     assert own.marker.symbol == "star-open"
-    assert "1 correct answer in calibration, and α = 0.1 needs at least 9." in own.customdata[0][1]
+    assert "1 correct answer cannot certify α = 0.1; you need at least 9." in own.customdata[0][1]
 
 
 def test_set_size_by_hand():
@@ -176,15 +187,16 @@ def test_scores_by_hand():
     figure = score_histogram(TOY)
     correct, wrong, new, line = figure.data
     at = lambda trace: {round(float(x), 2): int(n) for x, n in zip(trace.x, trace.y, strict=True) if n}  # noqa: E731
-    assert (correct.name, at(correct)) == ("Correct (7)", {0.15: 2, 0.25: 2, 0.35: 2, 0.45: 1})
-    assert (wrong.name, at(wrong)) == ("Incorrect (3)", {0.85: 3})
+    assert (correct.name, at(correct)) == ("Correct (7)", {0.15: 3, 0.25: 1, 0.35: 1, 0.45: 2})
+    assert (wrong.name, at(wrong)) == ("Incorrect (2)", {0.85: 2})
     assert (new.name, at(new)) == ("Not known (2)", {0.55: 1, 0.75: 1})
-    assert (line.name, list(line.x)) == ("Threshold 0.30", [0.3, 0.3])
+    limit = TOY.coverages[OF_CORRECT].threshold
+    assert (line.name, list(line.x)) == (f"Threshold {limit:.2f}", [limit, limit])
     assert len({trace.marker.pattern.shape for trace in (correct, wrong, new)}) == 3
-    assert correct.customdata[0][1].startswith("Correct: 2 questions of 7<br>with a score from 0.1 to 0.2")
+    assert correct.customdata[0][1].startswith("Correct: 3 questions of 7<br>with a score from 0.1 to 0.2")
     assert alt_text(figure) == (
-        "Histogram of the nonconformity score of 12 answers: 7 correct, 3 incorrect, 2 not known; threshold "
-        "0.30 from 4 correct answers."
+        "Histogram of the nonconformity score of 11 answers: 7 correct, 2 incorrect, 2 not known; threshold "
+        f"{limit:.2f} from 4 correct answers."
     )
 
 
@@ -205,12 +217,12 @@ def test_scores_without_a_finite_threshold():
     (bar,) = figure.data
     assert list(bar.y) == [2]  # all alike
     assert figure.layout.annotations[0].text == "No finite threshold: no answer is flagged"
-    assert "no finite threshold: 1 correct answer in calibration" in alt_text(figure)
+    assert "no finite threshold: 1 correct answer cannot certify" in alt_text(figure)
 
 
 def test_a_threshold_of_a_store_may_lie_beyond_the_scores():
     store = Calibration(np.full(9, 0.9), np.ones(9), [None] * 9)
-    analysis = calibrated([(NEW, 0.1, None), (NEW, 0.2, None)], 0.1, store=store, origin="a store")
+    analysis = calibrated([(NEW, 0.1, None), (NEW, 0.2, None)], 0.2, store=store, origin="a store")
     figure = score_histogram(analysis)
     assert named(figure, "Threshold 0.90").x[0] == 0.9 and figure.layout.xaxis.range[1] > 0.9
     assert "nothing can be split" in empty(coverage_by_alpha(analysis, OF_CORRECT))
@@ -250,18 +262,18 @@ def test_risk_without_a_certificate_says_how_many_labels_would_do():
     assert names(figure) == ["Labelled (3)", "Allowed: α = 50 %", "Not certified"]
 
 
-def streamed(p_values, log_martingale, alarm=None):
+def streamed(p_values):
     rows = [(CALIBRATES, 0.1, 1)] + [(NEW, 0.5, None)] * len(p_values)
-    return drifting(calibrated(rows), [np.nan, *p_values], log_martingale, alarm)
+    return drifting(calibrated(rows), [np.nan, *p_values])
 
 
-def drifting(analysis, p_values, log_martingale, alarm=None):
-    drift = Drift(np.array(log_martingale), alarm, len(log_martingale), 0.05)
+def drifting(analysis, p_values):
+    drift = Drift(np.zeros(len(p_values)), None, len(p_values), 0.05)
     return dataclasses.replace(analysis, queries=analysis.queries.assign(drift_p=p_values), drift=drift)
 
 
 def test_p_values_by_hand():
-    figure = p_value_plot(streamed([0.5, 0.001, 0.9], [0.0, 0.0, 0.0]))
+    figure = p_value_plot(streamed([0.5, 0.001, 0.9]))
     low, inside = named(figure, "Below the band (1)"), named(figure, "Inside (2)")
     assert (list(low.x), list(low.y)) == ([0.25], [0.001])
     assert (list(inside.x), list(inside.y)) == ([0.5, 0.75], [0.5, 0.9])
@@ -276,95 +288,29 @@ def test_p_values_by_hand():
 
 
 def test_p_values_that_are_too_high_have_a_form_of_their_own():
-    above = named(p_value_plot(streamed([0.98, 0.97, 0.99], [0.0] * 3)), "Above the band (2)")
+    above = named(p_value_plot(streamed([0.98, 0.97, 0.99])), "Above the band (2)")
     # The highest of three uniform ones is below 0.975^(1/3) = 0.9916 in 97.5 of 100 samples, as here.
     assert list(above.y) == [0.97, 0.98] and above.marker.symbol == "triangle-up"
 
 
-def test_martingale_by_hand():
-    figure = martingale(streamed([0.5, 0.01, 0.9], np.log([1.7, 30, 4]), alarm=1))
-    line = named(figure, "Capital")
-    assert list(line.x) == [0, 1, 2, 3] and list(line.y) == pytest.approx([1, 1.7, 30, 4])
-    alarm, others = named(figure, "Alarm, question 2"), named(figure, "Question (3)")
-    assert (list(alarm.x), list(alarm.y), doors(alarm)) == ([2], [pytest.approx(30)], ["q3"])
-    assert (list(others.x), doors(others)) == ([1, 3], ["q2", "q4"])
-    assert set(named(figure, "Alarm at 20").y) == {20} and figure.layout.yaxis.type == "log"
-    assert others.customdata[0][1].split("<br>")[2:4] == [
-        "After 1 question the bet is worth",
-        "1.7 times its stake",
-    ]
-    assert alarm.marker.symbol != others.marker.symbol
-    assert alt_text(figure) == (
-        "A bet against the calibration along 3 questions: alarm at question 2; it ends at 4 times its stake "
-        "(highest: 30 times); the alarm is at 20 times, which chance alone reaches with a probability of at most 5 %."
-    )
-
-
-@pytest.mark.parametrize("draw", [p_value_plot, martingale])
-def test_a_long_stream_has_marks_for_its_strangest_questions(draw):
-    p_values = np.linspace(0.001, 1, 5_000)
-    figure = draw(streamed(p_values, np.linspace(0, 900, 5_000), alarm=4_999))
-    marked = sorted(door for trace in figure.data if trace.mode == "markers" for door in doors(trace))
-    strangest = {f"q{i}" for i in range(2, 302)}
-    assert set(marked) - {"q5001"} == strangest
+def test_a_long_stream_has_marks_for_its_strangest_questions():
+    figure = p_value_plot(streamed(np.linspace(0.001, 1, 5_000)))
+    marked = {door for trace in figure.data if trace.mode == "markers" for door in doors(trace)}
+    assert marked == {f"q{i}" for i in range(2, 302)}
     assert len(figure.to_json()) < 200_000
-
-
-def test_groups_by_hand():
-    rows = [
-        *((CALIBRATES, score, 1) for score in (0.1, 0.2, 0.3, 0.4)),
-        *((TESTS, score, 1) for score in (0.15, 0.35)),
-        (TESTS, 0.1, 1),
-        (CALIBRATES, 0.1, 1),
-        (TESTS, 0.1, 0),
-    ]
-    analysis = calibrated(rows, kinds=["who"] * 6 + ["when"] + ["why"] * 2)
-    figure = group_coverage(analysis)
-    mark = named(figure, "As expected (1)")
-    assert (list(mark.x), list(mark.y)) == ([50], [1])
-    # Beta-binomial(2; 3, 2): none with 1/5, both with 2/5.
-    bars = named(figure, "Exact 95 % band")
-    assert (list(bars.base), list(bars.x), list(bars.y)) == ([0], [100], [1])
-    assert set(named(figure, "Promise (50 %)").x) == {50}
-    notes = named(figure, "Undefined")
-    assert list(notes.text) == ["no tested answer", "no finite threshold"] and list(notes.y) == [2, 3]
-    assert "No calibration label belongs to this group." in notes.customdata[1][1]
-    assert list(figure.layout.yaxis.ticktext) == ["who<br>n = 2", "why<br>n = 0", "when<br>n = 1"]
-    diagnosis = diagnosis_of(analysis)
-    assert matching(diagnosis, doors(mark)[0]) == ("q5", "q6")
-    assert matching(diagnosis, doors(notes)[1]) == ("q7",) and doors(notes)[0] == ""
-    assert "0 of 1 group with 2 tested answers below the exact 95 % band (0.0 at most by chance)" in alt_text(
-        figure
-    )
-
-
-def test_a_group_below_its_band_has_another_form():
-    # Forty labels at α = 0.5; none of the twenty tested is covered.
-    rows = [(CALIBRATES, 0.1, 1)] * 40 + [(TESTS, 0.9, 1)] * 20 + [(NEW, 0.1, None)]
-    figure = group_coverage(calibrated(rows, kinds=["who"] * 60 + ["when"]))
-    mark = named(figure, "Below the band (1)")
-    assert list(mark.x) == [0] and mark.marker.symbol == "diamond"
-    assert figure.layout.xaxis.range[0] < 0
-
-
-def test_of_many_groups_the_largest_are_shown():
-    rows = [(CALIBRATES, 0.1, 1)] * 25 + [(TESTS, 0.1, 1)]
-    figure = group_coverage(calibrated(rows, kinds=[*(f"kind {i:02}" for i in range(25)), "kind 24"]))
-    shown = [text.partition("<br>")[0] for text in figure.layout.yaxis.ticktext]
-    assert shown == [*(f"kind {i:02}" for i in range(19)), "kind 24"]
-    assert "the 20 largest of 25 are shown" in alt_text(figure)
 
 
 def test_labels_by_hand():
     figure = coverage_by_labels(9, 0.1)
-    # Of nine labels the largest is the threshold: Beta(9, 1), mean 9/10.
-    ends = (100 * 0.025 ** (1 / 9), 100 * 0.975 ** (1 / 9))
+    low, high = coverage_band(9, 0.1)
+    ends, mean = (100 * low, 100 * high), 10 * threshold_rank(9, 0.1)
     assert band(named(figure, "95 of 100 calibrations"))[9] == pytest.approx(ends)
     chosen = named(figure, "n = 9")
-    assert (list(chosen.x), list(chosen.y)) == ([9], [90])
-    assert [90 - chosen.error_y.arrayminus[0], 90 + chosen.error_y.array[0]] == pytest.approx(ends)
+    assert (list(chosen.x), list(chosen.y)) == ([9], [pytest.approx(mean)])
+    assert [mean - chosen.error_y.arrayminus[0], mean + chosen.error_y.array[0]] == pytest.approx(ends)
     assert set(named(figure, "Fewest labels (9)").x) == {9} and min(named(figure, "Mean").x) == 9
-    assert "with 9 labels it lies between 66 % and 100 % in 95 of 100 calibrations" in alt_text(figure)
+    said = f"with 9 labels it lies between {percent(low)} and {percent(high)} in 95 of 100 calibrations"
+    assert said in alt_text(figure)
     assert not has_doors(figure)
 
 
@@ -383,13 +329,13 @@ def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
     assert 10 ** figure.layout.xaxis.range[1] > max(x)
 
 
-@pytest.mark.parametrize("draw", [set_size, p_value_plot, martingale, group_coverage])
+@pytest.mark.parametrize("draw", [set_size, p_value_plot])
 def test_nothing_is_drawn_of_a_run_that_does_not_calibrate(draw):
     assert empty(draw(UNCALIBRATED)) == "No question of the run calibrates, and no store was given."
     assert empty(coverage_by_alpha(UNCALIBRATED, OF_CORRECT)).startswith("No question of the run calibrates")
 
 
-@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot, martingale, group_coverage])
+@pytest.mark.parametrize("draw", [set_size, certified_risk, p_value_plot])
 def test_a_stale_calibration_promises_nothing(draw):
     store = Calibration(np.empty(0), np.empty(0), ())
     stale = calibrated([(NEW, 0.1, None)], store=store, origin="a store", stale=(HOSTILE,))
@@ -398,13 +344,11 @@ def test_a_stale_calibration_promises_nothing(draw):
 
 def test_other_empty_figures_say_why():
     assert empty(set_size(TOY)) == "Undefined because nothing was sampled, or no reference answer is known."
-    assert empty(group_coverage(TOY)).startswith("One threshold is for all: no groups have enough labels")
     alone = calibrated([(CALIBRATES, 0.1, 1)])
     assert "nothing can be split" in empty(coverage_by_alpha(alone, OF_CORRECT))
-    for draw in (p_value_plot, martingale):
-        assert empty(draw(alone)).startswith("Undefined because questions of the run itself calibrate")
-        of_store = dataclasses.replace(alone, origin="s.db")
-        assert empty(draw(of_store)).startswith("No score of another question")
+    assert empty(p_value_plot(alone)).startswith("Undefined because questions of the run itself calibrate")
+    of_store = dataclasses.replace(alone, origin="s.db")
+    assert empty(p_value_plot(of_store)).startswith("No score of another question")
     unscored = calibrated([(CALIBRATES, np.nan, 1), (TESTS, np.nan, 1)])
     assert empty(score_histogram(unscored)) == "The chosen score has no value for this answer."
     assert empty(certified_risk(unscored)) == "No question has both a confidence and a label."
@@ -416,8 +360,8 @@ def test_texts_from_elsewhere_are_text():
     rows = [*TOY_ROWS[:6], *TOY_ROWS]
     kinds = [f"{HOSTILE[: 9 + i % 2]}{HOSTILE}" for i in range(len(rows))]
     analysis = calibrated(rows, kinds=kinds, question=HOSTILE, title=HOSTILE)
-    analysis = drifting(analysis, [np.nan] * (len(rows) - 6) + [0.5] * 6, [0.0] * 6)
-    drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot, martingale, group_coverage)}
+    analysis = drifting(analysis, [np.nan] * (len(rows) - 6) + [0.5] * 6)
+    drawn = {draw: draw(analysis) for draw in (score_histogram, p_value_plot)}
     for draw, figure in drawn.items():
         shown = [text for key, text in shown_strings(figure) if not text.startswith(("where=", "question="))]
         assert any("&lt;script" in text or "&lt;scr" in text for text in shown), draw

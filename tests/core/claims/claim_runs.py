@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from core.diagnosis import Diagnosis
+from core.llm.embeddings import TokenVectors
 from core.run import Run
+from core.text.words import word_spans, words
+
+
+class WordByWord:
+    """Reads the tokens of texts by embedding each distinct word, once, without its context."""
+
+    def embed_tokens(self, texts):
+        known = self.__dict__.setdefault("known", {})
+        if new := list(dict.fromkeys(word for text in texts for word in words(text) if word not in known)):
+            known.update(zip(new, self.embed(new), strict=True))
+        return [
+            TokenVectors(
+                np.stack([known[word] for word in words(text)]),
+                np.array(word_spans(text), dtype=np.int64),
+                np.ones(len(words(text)), dtype=bool),
+            )
+            for text in texts
+        ]
 
 
 def claims_run(questions, manifest=None):

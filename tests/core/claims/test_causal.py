@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.claims.causal import CAUSAL_LABELS, causal_labels, removal_matrix
-from core.claims.language.sentence_content import parse, parse_text
+from core.claims.causal import CAUSAL_LABELS, causal_labels, parse, parse_text, removal_matrix
 
 nan = math.nan
 
@@ -289,3 +288,18 @@ def test_a_number_that_the_baseline_has_elsewhere_takes_no_ones_place():
     claim = "Unwin built the bridge in 1903."
     assert became(baseline, "Unwin built the bridge with 12 arches.", claim) == "gone"
     assert became(baseline, "Unwin built the bridge with 11 arches.", claim) == "changed"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        # The capital at the start proves nothing, unless another follows it.
+        ("Mills were built by Raymond Unwin in Letchworth.", {"unwin", "letchworth"}),
+        ("Raymond Unwin built it.", {"unwin"}),
+        ("the old mill is by the river", set()),
+        ("It was built by The Firm of 1903.", {"firm"}),
+        ("Unwin.", {"unwin"}),
+    ],
+)
+def test_names_are_the_last_words_of_runs_of_capitals(sentence, names):
+    assert parse(sentence).names == names

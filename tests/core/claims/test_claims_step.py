@@ -22,6 +22,7 @@ from core.pipeline.asking import Asker
 from core.pipeline.steps import ModelChoice, fill
 from core.run import Run
 from core.text import words
+from tests.core.claims.claim_runs import WordByWord
 from tests.scripted import ScriptedLLM
 from tests.servers.fault_proxy import OK, fault_proxy, garbage, server_error
 
@@ -750,7 +751,7 @@ def test_a_judge_of_ones_own():
 # --- the offline verifier
 
 
-class CountingEmbedder:
+class CountingEmbedder(WordByWord):
     """Unit vectors of letters; counts how often it reads a text."""
 
     def __init__(self):
@@ -793,11 +794,6 @@ def test_the_default_needs_nothing_and_other_judges_get_its_sentences():
         ({"repeats": 0}, "repeats must be a whole number from 1 to 100, got 0."),
         ({"repeats": True}, "repeats must be a whole number from 1 to 100, got True."),
         ({"claims_per_call": 2.5}, "claims_per_call must be a whole number from 1 to 50, got 2.5."),
-        ({"joint": "yes"}, "joint must be True or False, got 'yes'."),
-        (
-            {"verifier": "nli", "verifier_model": " "},
-            "verifier_model must be a name or a path, or None, got ' '.",
-        ),
         (
             {"verifier_model": "m"},
             "verifier_model is for the verifiers judge, gain and nli, got 'm' for offline.",

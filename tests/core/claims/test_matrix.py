@@ -9,13 +9,16 @@ from hypothesis.extra.numpy import arrays
 from core.claims.matrix import (
     CLAIM_STATES,
     ClaimEvidenceMatrix,
+    KnownShare,
     any_support,
+    any_true,
     claim_states,
     claim_uncertainty,
     passage_importance,
+    share,
     support_maximum,
+    thresholded,
 )
-from core.claims.three_valued import KnownShare, any_true, share, thresholded
 
 nan = math.nan
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
@@ -107,12 +110,9 @@ def test_one_yes_settles_any_whatever_is_unknown():
 def test_a_share_says_what_it_leaves_out():
     found = share(np.array([1, 1, 0, nan]))
     assert found == KnownShare(pytest.approx(2 / 3), 3, 1, None)
-    # Were the unknown value 0 it would be 2 of 4, were it 1 it would be 3 of 4.
-    assert found.low == pytest.approx(0.5) and found.high == pytest.approx(0.75)
     for values, reason in ((np.array([nan]), "unscored"), (np.empty(0), "no_claims")):
         found = share(values)
-        assert math.isnan(found.value) and math.isnan(found.low) and math.isnan(found.high)
-        assert (found.n, found.reason) == (0, reason)
+        assert math.isnan(found.value) and (found.n, found.reason) == (0, reason)
 
 
 @given(matrices)
@@ -150,47 +150,9 @@ def test_losing_a_cell_never_makes_a_claim_unsupported(m, place):
     assert after != "unsupported" and CLAIM_STATES.index(after) >= CLAIM_STATES.index(before)
 
 
-def matrix(values=MIXED, relevant=None, **options):
-    values = np.array(values, dtype=float)
-    claims = [f"c{i}" for i in range(values.shape[0])]
-    passages = [f"p{j}" for j in range(values.shape[1])]
-    mask = [True] * len(claims) if relevant is None else relevant
-    return ClaimEvidenceMatrix(claims, passages, values, mask, "by hand", **options)
-
-
 def test_the_matrix_of_one_answer():
-    m = matrix(relevant=[True, True, True, True, False])
+    m = ClaimEvidenceMatrix(
+        tuple("abcde"), tuple("pqr"), np.array(MIXED, dtype=float), np.ones(5, dtype=bool)
+    )
     close(m.uncertainty, [0.5, 0.7, 0.8, nan, 0.5])
     close(m.support_maximum, [0.9, 0.4, 0.2, nan, 1])
-    # The irrelevant last row is no support of a passage.
-    close(m.passage_importance, [(0.9 + 0.2 + 0.2) / 3, (0.1 + 0.4) / 2, 0.3])
-
-
-def test_the_matrix_is_frozen_and_keeps_a_copy():
-    values = np.array([[0.2, 0.9]])
-    m = ClaimEvidenceMatrix(("c",), ("p", "q"), values, np.array([True]), "")
-    values[0, 0] = 1
-    assert m.probabilities[0, 0] == 0.2
-    with pytest.raises(ValueError, match="read-only"):
-        m.probabilities[0, 0] = 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"probabilities": [[0.1]]}, "2 passages"),
-        ({"relevant": [True, True]}, "one per claim"),
-        ({"threshold": 0}, "threshold"),
-        ({"probabilities": []}, "2 passages"),
-    ],
-)
-def test_parts_that_do_not_fit(changes, message):
-    parts = {
-        "claims": ("c",),
-        "passages": ("p", "q"),
-        "probabilities": [[0.1, 0.2]],
-        "relevant": [True],
-        "judge": "",
-    }
-    with pytest.raises(ValueError, match=message):
-        ClaimEvidenceMatrix(**(parts | changes))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.conformal import CalibrationStore
 from core.llm.types import Completion
@@ -26,7 +26,7 @@ def llm(monkeypatch, tmp_path):
         return "Paris" if request.temperature == 0 or request.seed <= i else "Rome"
 
     model = ScriptedLLM(answer)
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda kind, name=None, **_: model)
     return model
 
 
@@ -102,37 +102,20 @@ def test_failed_questions_are_counted(questions, llm, tmp_path, capsys):
 
 def test_a_saved_run_needs_no_call_and_gives_the_same(questions, llm, tmp_path, capsys):
     run = tmp_path / "run"
-    assert (
-        command("analyze", questions, "--steps", "influence,uncertainty", "--samples", 4, "--out", run) == 0
-    )
+    steps = ("--steps", "influence,uncertainty", "--samples", 4)
+    assert command("analyze", questions, *steps, "--out", run) == 0
     n_calls = llm.calls
     capsys.readouterr()
     assert command("calibrate", run, "--store", tmp_path / "c.db") == 0
     assert "c.db: 9 answers, 9 new, 0 there before.\n" in capsys.readouterr().out
     assert command("calibrate", run, "--store", tmp_path / "c.db", "--alpha", 0.25, "--json") == 0
     of_run = json.loads(capsys.readouterr().out)
-    assert (of_run["n_labels"], of_run["n_correct"], of_run["new_calibrated"], of_run["skipped"]) == (
-        9,
-        8,
-        0,
-        9,
-    )
+    counts = [of_run[name] for name in ("n_labels", "n_correct", "new_calibrated", "skipped")]
+    assert counts == [9, 8, 0, 9]
     # The correct ones score 0.75, 0.5, 0.25 and five times 0.
     # And the questions asked with the same options fit the same store, which has them all.
-    assert (
-        command(
-            "calibrate",
-            questions,
-            "--store",
-            tmp_path / "c.db",
-            "--samples",
-            4,
-            "--alpha",
-            0.25,
-            "--json",
-        )
-        == 0
-    )
+    options = ("--samples", 4, "--alpha", 0.25, "--json")
+    assert command("calibrate", questions, "--store", tmp_path / "c.db", *options) == 0
     of_questions = json.loads(capsys.readouterr().out)
     assert llm.calls == n_calls
     assert of_questions["skipped"] == 9 and of_questions["threshold"] == of_run["threshold"] == 0.5
@@ -140,36 +123,16 @@ def test_a_saved_run_needs_no_call_and_gives_the_same(questions, llm, tmp_path, 
 
 def test_options_reach_the_calls_and_the_store(questions, llm, tmp_path, capsys):
     path = tmp_path / "c.db"
-    options = (
-        "--samples",
-        2,
-        "--sample-seed",
-        50,
-        "--style",
-        "full",
-        "--max-tokens",
-        7,
-        "--k",
-        1,
-        "--limit",
-        1,
-    )
+    options = "--samples 2 --sample-seed 50 --style full --max-tokens 7 --k 1 --limit 1".split()
     assert command("calibrate", questions, "--store", path, *options) == 0
     assert [(r.seed, r.max_tokens) for r in llm.requests] == [(0, 7), (51, 7), (52, 7)]
     assert "full sentences" in llm.requests[0].messages[0].content
     assert "[2]" not in llm.requests[0].messages[0].content.split("\n\n", 1)[1]
-    for changed in (
-        ("--samples", 3),
-        ("--sample-seed", 51),
-        ("--style", "short"),
-        ("--max-tokens", 8),
-        ("--k", 2),
-    ):
+    said = "holds scores that cannot be compared with these: calibrated with the"
+    for changed in ("--samples 3", "--sample-seed 51", "--style short", "--max-tokens 8", "--k 2"):
         capsys.readouterr()
-        assert command("calibrate", questions, "--store", path, *options, *changed) == 2
-        assert (
-            "holds scores that cannot be compared with these: calibrated with the" in capsys.readouterr().err
-        )
+        assert command("calibrate", questions, "--store", path, *options, *changed.split()) == 2
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -192,51 +155,33 @@ def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, capsys, number):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "message"),
     [
-        (["{questions}"], 2, "--store"),
-        (["{questions}", "--store", "c.db", "--learn"], 2, "--learn is for answers with their signals"),
-        (["nowhere.jsonl", "--store", "c.db"], 2, "nowhere.jsonl"),
-        (
-            ["{questions}", "--store", "{questions}"],
-            2,
-            "is damaged or is not a calibration store; restore a copy",
-        ),
-        (["{questions}", "--store", "c.db", "--alpha", "0"], 2, "alpha must lie"),
-        (
-            ["{questions}", "--store", "c.db", "--samples", "1"],
-            2,
-            "samples must be a whole number from 2 to 100",
-        ),
-        (
-            ["{questions}", "--store", "c.db", "--weights", "claims.mean_uncertainty"],
-            2,
-            "--weights is for answers with signals",
-        ),
-        (["{unlabelled}", "--store", "c.db"], 2, "No question of {unlabelled} has a reference answer"),
-        (
-            ["{simulated}", "--store", "c.db", "--weights", "x.y"],
-            2,
-            "no such score to calibrate; sample answers or",
-        ),
-        (["{unlabelled_run}", "--store", "c.db"], 2, "has no labelled answer"),
+        ("{questions}", "--store"),
+        ("{questions} --store c.db --learn", "--learn is for answers with their signals"),
+        ("nowhere.jsonl --store c.db", "nowhere.jsonl"),
+        ("{questions} --store {questions}", "is damaged or is not a calibration store; restore a copy"),
+        ("{questions} --store c.db --alpha 0", "alpha must lie"),
+        ("{questions} --store c.db --samples 1", "samples must be a whole number from 2 to 100"),
+        ("{questions} --store c.db --weights x.y", "--weights is for answers with signals"),
+        ("{unlabelled} --store c.db", "No question of {unlabelled} has a reference answer"),
+        ("{simulated} --store c.db --weights x.y", "no such score to calibrate; sample answers or"),
+        ("{unlabelled_run} --store c.db", "has no labelled answer"),
     ],
 )
-def test_bad_input_is_one_line(arguments, status, message, questions, llm, tmp_path, monkeypatch, capsys):
+def test_bad_input_is_one_line(arguments, message, questions, llm, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    places = {name: tmp_path / name for name in ("unlabelled", "simulated", "unlabelled_run")} | {
-        "questions": questions
-    }
+    names = ("questions.jsonl", "unlabelled", "simulated", "unlabelled_run")
+    places = {name.removesuffix(".jsonl"): tmp_path / name for name in names}
     places["unlabelled"].write_text(json.dumps({"question": "What is 1?", "passages": ["a"]}))
     full = simulate(SimulationOptions(queries=10))
     # Without samples, claims and signals there is no score.
     bare = Run.create({"source": "simulation"}, queries=full.queries, passages=full.passages)
     bare.save(places["simulated"])
-    command(
-        "analyze", places["unlabelled"], "--steps", "influence,uncertainty", "--out", places["unlabelled_run"]
-    )
+    steps = ("--steps", "influence,uncertainty")
+    command("analyze", places["unlabelled"], *steps, "--out", places["unlabelled_run"])
     capsys.readouterr()
-    assert main(["calibrate", *(one.format(**places) for one in arguments)]) == status
+    assert main(["calibrate", *(one.format(**places) for one in arguments.split())]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.splitlines()[-1].startswith("Error: ")
     assert message.format(**places) in printed.err.splitlines()[-1]

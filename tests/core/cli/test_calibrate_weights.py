@@ -78,6 +78,11 @@ def test_the_same_200_labels_give_one_threshold_everywhere(tmp_path, capsys):
     run.save(tmp_path / "run")
     assert command("calibrate", tmp_path / "run", "--store", tmp_path / "b.db", "--alpha", 0.2, "--json") == 0
     of_run = json.loads(capsys.readouterr().out)
+    # One named signal has one name on both roads: what is in the store is not there a second time.
+    for source, new in ((path, 200), (tmp_path / "run", 0)):
+        named = ("--store", tmp_path / "c.db", "--weights", "similarity", "--json")
+        assert command("calibrate", source, *named) == 0
+        assert json.loads(capsys.readouterr().out)["new_calibrated"] == new
     # The pages: not calibrated, by halves, and by the store of the file.
     views = [run, fill(run, ConformalStep()), fill(run, ConformalStep(store=str(tmp_path / "a.db")))]
     finals = [Diagnosis(one, {"alpha": 0.2})["conformal"].final.threshold for one in views]
@@ -102,6 +107,10 @@ def test_a_file_of_answers_confidence_and_judgements_gives_one_threshold(tmp_pat
     facts = json.loads(capsys.readouterr().out)
     diagnosis = Diagnosis(import_file(path).run, {"alpha": 0.2})
     assert facts["certified_threshold"] == diagnosis["conformal"].final.threshold == expected
+    assert command("import", path, "--out", tmp_path / "run") == 0
+    capsys.readouterr()
+    assert command("summary", tmp_path / "run", "--json", "--alpha", 0.2) == 0
+    assert json.loads(capsys.readouterr().out)["certified_threshold"] == expected, "though not calibrated"
     assert (facts["n_labels"], diagnosis["confidence"].quality.n) == (200, 200)
 
 
@@ -126,7 +135,7 @@ def test_learned_weights_in_words_in_the_store_and_in_a_run(informative, tmp_pat
     signals = pd.DataFrame(rows)[["similarity", "lexical", "llm_score"]].assign(query_id=ids)
     run = Run.create({"source": "upload"}, queries=queries, signals=signals)
     analysis = Diagnosis(fill(run, ConformalStep(store=str(path))))["confidence"]
-    assert analysis.origin == "calibration" and analysis.weighting.weights == weights
+    assert analysis.used.origin == "calibration" and analysis.weighting.weights == weights
     # The same weights in a store of other answers, and other weights in this one, are refused.
     assert command("calibrate", informative, "--store", path, "--weights", "similarity") == 2
     assert "holds scores that cannot be compared" in capsys.readouterr().err
@@ -154,12 +163,10 @@ ROW = {"query": "q", "similarity": 0.5, "lexical": 5, "llm_score": 0.5, "is_corr
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ([{**ROW, "is_correct": None}], "has no answer with a label and all signals: 1 without a label"),
+        ([{**ROW, "is_correct": None}], "has no labelled answer; nothing can be learned"),
         ([{**ROW, "query": f"q{i}"} for i in range(30)], "with a correct and 0 with a wrong"),
-        ([{**ROW, "query": " "}], "Row 1: query must not be empty"),
-        ([{**ROW, "lexical": "\x1b[2J" * 99}], "Row 1: lexical must be a number"),
-        ([{**ROW, "is_correct": {"a": [1]}}], "Row 1: is_correct must be true or false"),
-        ([{"query": "q", "similarity": 1}], "lacks the columns lexical, llm_score"),
+        ([{**ROW, "lexical": "\x1b[2J" * 99}], "0 questions with a correct and 0 with a wrong"),
+        ([{"query": "q", "similarity": 1}], "--learn is for answers with their signals"),
     ],
 )
 def test_what_teaches_nothing_is_one_sentence(found, message, tmp_path, capsys):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.errors import BackendError
 from core.run import Run
@@ -46,7 +46,7 @@ def llm(monkeypatch, tmp_path):
         return found[0].split("] ")[1] if found else "closed"
 
     model = ScriptedLLM(answer)
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda kind, name=None, **_: model)
     return model
 
 
@@ -241,7 +241,7 @@ def test_the_unexpected_is_one_line_unless_asked(questions, monkeypatch, tmp_pat
     def broken(*_, **__):
         raise RuntimeError("odd\nthing")
 
-    monkeypatch.setattr(core.cli.live, "open_llm", broken)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", broken)
     assert command("analyze", questions, "--out", tmp_path / "r") == 1
     err = capsys.readouterr().err
     assert err == "Error: RuntimeError: odd thing; run with LEADLINE_DEBUG=1 for the traceback\n"
@@ -329,7 +329,7 @@ def test_a_command_that_needs_another_model_for_a_step_opens_it(
         opened.append((kind, name, options))
         return llm if kind == "embedded" else ScriptedLLM(lambda _: "no JSON", name=name)
 
-    monkeypatch.setattr(core.cli.live, "open_llm", open_one)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", open_one)
     arguments = ("plan", questions, "--steps", "influence,claims", "--verifier", "judge", "--json")
     assert command(*arguments) == 0
     assert opened == [("embedded", None, {})]
@@ -505,7 +505,7 @@ def test_a_judge_is_asked_and_its_failures_are_asked_again(checked, tmp_path, mo
         return json.dumps({str(i): "SUPPORTED" for i in range(1, n + 1)})
 
     model = ScriptedLLM(verdicts)
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda kind, name=None, **_: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda kind, name=None, **_: model)
     arguments = ("analyze", checked, "--steps", "claims", "--verifier", "judge", "--out", tmp_path / "judged")
     assert command(*arguments, "--json") == 0
     captured = capsys.readouterr()

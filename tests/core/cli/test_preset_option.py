@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.cli.app import build_app
 from core.run import Run
@@ -25,7 +25,7 @@ def llm():
 def questions(tmp_path, monkeypatch, llm):
     """One question, and a model that answers it."""
     monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda *_, **__: llm)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda *_, **__: llm)
     path = tmp_path / "questions.jsonl"
     path.write_text(json.dumps({"question": "Where?", "passages": ["a", "b"], "answers": ["Rome"]}))
     return path

@@ -11,7 +11,7 @@ import time
 import pandas as pd
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.run import Run, sole_writer
 from tests.core.cli.test_cli import CSV, ROOT
@@ -68,7 +68,7 @@ def odd(tmp_path, saved):
     ids=lambda a: "-".join(a[:1] + a[-1:]),
 )
 def test_what_is_no_file_or_run_is_one_sentence(kind, arguments, odd, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda *_, **__: ScriptedLLM(lambda _: "x"))
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda *_, **__: ScriptedLLM(lambda _: "x"))
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?"}')
     names = {"ODD": odd[kind], "NEW": tmp_path / "new", "FILE": tmp_path / "questions.jsonl"}
     assert command(*(names.get(a, a) for a in arguments)) == 2
@@ -81,7 +81,7 @@ def test_what_is_no_file_or_run_is_one_sentence(kind, arguments, odd, tmp_path, 
 @pytest.mark.parametrize("what", ["export", "import", "simulate", "analyze"])
 def test_where_nothing_can_be_written_is_one_sentence(what, out, saved, tmp_path, capsys, monkeypatch):
     model = ScriptedLLM(lambda _: "x")
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda *_, **__: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda *_, **__: model)
     monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "f.csv").write_text(CSV)
     (tmp_path / "q.jsonl").write_text('{"question": "Who?", "passages": ["a", "b"]}')
@@ -193,15 +193,15 @@ def test_nothing_hostile_reaches_the_terminal(tmp_path, capsys):
 
 def test_the_second_writer_of_one_folder_is_told_before_it_spends_calls(tmp_path, capsys, monkeypatch):
     model = ScriptedLLM(lambda _: "x")
-    monkeypatch.setattr(core.cli.live, "open_llm", lambda *_, **__: model)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", lambda *_, **__: model)
     monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "f.csv").write_text(CSV)
     (tmp_path / "q.jsonl").write_text('{"question": "Who?", "passages": ["a", "b"]}')
     writer = (
-        "import sys, core.cli.live\n"
+        "import sys, core.pipeline.steps\n"
         "from core.cli import main\n"
         "from tests.scripted import ScriptedLLM\n"
-        "core.cli.live.open_llm = lambda *_, **__: ScriptedLLM(lambda _: 'x', delay=60)\n"
+        "core.pipeline.steps.open_llm = lambda *_, **__: ScriptedLLM(lambda _: 'x', delay=60)\n"
         "main(sys.argv[1:])\n"
     )
     first = ["analyze", str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "run")]

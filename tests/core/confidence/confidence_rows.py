@@ -18,7 +18,7 @@ def made(signals, correct, questions=None):
     signals = np.asarray(signals, dtype=float)
     named = {"similarity": signals[:, 0], "lexical": 100 * signals[:, 1], "llm": signals[:, 2]}
     questions = questions or [f"q{i}" for i in range(len(signals))]
-    return Labelled(tuple(questions), named, np.asarray(correct, dtype=float), 0, 0, 0)
+    return Labelled(tuple(questions), named, np.asarray(correct, dtype=float))
 
 
 def reordered(rows, order):
@@ -26,5 +26,5 @@ def reordered(rows, order):
     return Labelled(
         tuple(rows.questions[i] for i in order),
         {name: values[order] for name, values in rows.signals.items()},
-        rows.correct[order], rows.n_by_reference, rows.n_unlabelled, rows.n_without_signal,
-    )  # fmt: skip
+        rows.correct[order],
+    )

@@ -1,9 +1,8 @@
-"""Labelled rows, learned weights, maps and comparisons."""
+"""Learned weights, maps and comparisons."""
 
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,10 +14,8 @@ from core.confidence import (
     calibrate_map,
     calibrate_weights,
     compare_confidences,
-    compare_weightings,
     configured,
     fit_map,
-    labelled,
     quality,
 )
 from core.confidence.weights import _folds, grid_weights, logistic_weights, simplex
@@ -29,79 +26,6 @@ from tests.core.confidence.confidence_rows import made, planted, reordered
 NAN = math.nan
 DEFAULT = np.array([0.45, 0.35, 0.20])
 QUICK = {"n_resamples": 200, "n_refits": 20}
-
-
-# Labelled rows
-
-
-def test_labels_are_stated_or_from_references():
-    rows = pd.DataFrame(
-        [
-            ("a", "Paris", "Paris", 0.9, 30, 0.8, "true"),
-            ("b", "It is Paris.", "Paris", 0.8, 20, 0.7, None),
-            ("c", "Rome", "Paris", 0.7, 10, 0.6, ""),
-            ("d", "I don't know", "Paris", 0.6, 9, 0.5, None),  # abstains: neither
-            ("e", "Rome", "Paris", 0.5, 8, 0.4, 1),  # what is stated counts
-            ("f", "Rome", ["Paris", "Rome"], "0.4", "7", "0.3", NAN),
-            ("g", "Rome", "Rome", None, 7, 0.3, True),
-            ("h", "Rome", None, 0.4, 7, 0.3, None),
-            ("i", "Rome", None, 0.4, 7, math.inf, "no"),
-        ],
-        columns=["query", "answer", "expected_answer", "similarity", "lexical", "llm_score", "is_correct"],
-    )
-    found = labelled(rows)
-    assert found.questions == ("a", "b", "c", "e", "f") and found.n == 5
-    assert found.correct.tolist() == [1, 1, 0, 1, 1]
-    assert found.signals["similarity"].tolist() == [0.9, 0.8, 0.7, 0.5, 0.4]
-    assert found.signals["lexical"].tolist() == [30, 20, 10, 8, 7]
-    assert found.signals["llm"].tolist() == [0.8, 0.7, 0.6, 0.4, 0.3]
-    assert (found.n_by_reference, found.n_unlabelled, found.n_without_signal) == (3, 2, 2)
-
-
-@pytest.mark.parametrize("said", [True, 1, 1.0, "TRUE", " yes ", "1"])
-def test_ways_to_say_yes(said):
-    rows = {"query": ["a"], "similarity": [1], "lexical": [1], "llm_score": [1], "is_correct": [said]}
-    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"is_correct": ["true", "maybe"]}, "Row 2: is_correct must be true or false, got 'maybe'"),
-        ({"is_correct": ["true", 2]}, "Row 2: is_correct"),
-        ({"lexical": [1, "high"]}, "Row 2: lexical must be a number, got 'high'"),
-        ({"lexical": [1, [2]]}, "Row 2: lexical must be a number"),
-        ({"llm_score": [10**400, 1]}, "Row 1: llm_score must be a number"),
-    ],
-)
-def test_what_is_no_label_and_no_number_is_named(changed, message):
-    rows = {
-        "query": ["a", "b"],
-        "similarity": [1, 1],
-        "lexical": [1, 1],
-        "llm_score": [1, 1],
-        "is_correct": [1, 0],
-    }
-    with pytest.raises(InputError, match=message):
-        labelled(pd.DataFrame({**rows, **changed}))
-
-
-def test_missing_columns_are_named():
-    with pytest.raises(InputError, match="lacks the columns lexical, llm_score"):
-        labelled(pd.DataFrame({"query": ["a"], "similarity": [1], "is_correct": [1]}))
-    with pytest.raises(InputError, match="is_correct, or the columns answer and expected_answer"):
-        labelled(pd.DataFrame({"query": [], "similarity": [], "lexical": [], "llm_score": [], "answer": []}))
-    rows = {
-        "query": ["a"],
-        "similarity": [1],
-        "lexical": [1],
-        "llm_score": [1],
-        "answer": ["x"],
-        "expected_answer": ["x"],
-    }
-    assert labelled(pd.DataFrame(rows)).correct.tolist() == [1]
-    nothing = pd.DataFrame(columns=["query", "similarity", "lexical", "llm_score", "is_correct"])
-    assert labelled(nothing).n == 0
 
 
 # Weights
@@ -151,7 +75,6 @@ def test_planted_weights_beat_the_default():
         low, high = one.gain_interval
         assert 0 < low < one.gain < high
         assert one.gain == pytest.approx(one.auroc - found.default_auroc)
-        assert one.brier_gain_interval[0] < one.brier_gain < one.brier_gain_interval[1]
         assert sum(one.weights.values()) == pytest.approx(1)
         for name, true in zip(one.weights, (0.0, 0.1, 0.9), strict=True):
             low, high = one.intervals[name]
@@ -312,13 +235,14 @@ def test_too_few_labels_give_no_map():
     assert calibrate_map([0.5] * 20, [1] * 10 + [0] * 10, "platt").reason == ""
 
 
-# Two weightings
+# Two confidences
 
 
 def test_a_comparison_by_hand():
-    # Of ten answers, five correct. By similarity 0.7 for all; by the model 0.9 for the correct, 0.2 for others.
-    rows = made([[0.7, 0, 0.9]] * 5 + [[0.7, 0, 0.2]] * 5, [1] * 5 + [0] * 5)
-    accuracy, brier, ranking = compare_weightings(rows, configured({"similarity": 1}), configured({"llm": 1}))
+    # Of ten answers, five correct. One confidence is 0.7 for all; the other 0.9 for the correct, 0.2 for others.
+    one, other = np.full(10, 0.7), np.array([0.9] * 5 + [0.2] * 5)
+    right = np.array([1.0] * 5 + [0.0] * 5)
+    accuracy, brier, ranking = compare_confidences(one, other, right, (0.6, 0.6))
     assert [one.measure for one in (accuracy, brier, ranking)] == ["accuracy", "brier", "auroc"]
     assert (accuracy.n, accuracy.a, accuracy.b, accuracy.difference) == (10, 0.5, 1, 0.5)
     # Sign test: all five that change do so for the better, 2 / 2⁵.
@@ -334,28 +258,18 @@ def test_a_comparison_by_hand():
     assert (brier.p_adjusted, accuracy.p_adjusted) == pytest.approx((4 / 1024, 1 / 16))
 
 
-def test_a_threshold_is_part_of_what_is_compared():
-    rows = made([[0.7, 0, 0]] * 3 + [[0.595, 0, 0]] * 2, [1, 1, 1, 1, 0])
-    a, b = configured({"similarity": 1}, threshold=0.6), configured({"similarity": 1}, threshold=0.65)
-    accuracy, brier, ranking = compare_weightings(rows, a, b)
-    # 0.595 is 0.60 and passes; from 0.65 on one correct answer fails and one wrong one, too.
-    assert (accuracy.a, accuracy.b, accuracy.p_value) == (0.8, 0.8, 1)
-    assert (brier.difference, brier.p_value, ranking.difference, ranking.p_value) == (0, 1, 0, 1)
-
-
 def test_each_confidence_has_a_threshold_of_its_own():
-    same = np.array([0.7, 0.5, 0.5])
-    accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.4))
-    # From 0.6 on one correct answer fails; from 0.4 on all pass, the wrong one, too.
-    assert (accuracy.a, accuracy.b) == pytest.approx((2 / 3, 2 / 3))
-    accuracy, *_ = compare_confidences(same, same, np.ones(3), (0.6, 0.4))
-    assert (accuracy.a, accuracy.b) == pytest.approx((1 / 3, 1))
-    assert (brier.a, brier.b) == pytest.approx((0.59 / 3, 0.59 / 3)) and ranking.a == ranking.b == 0.75
+    same = np.array([0.7, 0.595, 0.5])
+    accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.65))
+    # 0.595 is 0.60 and passes; from 0.65 on that correct answer fails.
+    assert (accuracy.a, accuracy.b) == pytest.approx((1, 2 / 3))
+    assert (brier.difference, brier.p_value, ranking.difference) == (0, 1, 0)
 
 
-def test_the_same_weighting_twice_and_no_answers():
-    rows = planted(10, 30)
-    for one in compare_weightings(rows, Weighting(), Weighting()):
+def test_the_same_confidence_twice_and_no_answers():
+    rng = np.random.default_rng(10)
+    same, right = rng.random(30), (rng.random(30) < 0.5).astype(float)
+    for one in compare_confidences(same, same, right, (0.6, 0.6)):
         assert one.a == one.b and (one.difference, one.p_value, one.p_adjusted) == (0, 1, 1)
-    for one in compare_weightings(made(np.zeros((0, 3)), []), Weighting(), Weighting()):
+    for one in compare_confidences(np.empty(0), np.empty(0), np.empty(0), (0.6, 0.6)):
         assert one.n == 0 and all(map(math.isnan, one[2:]))

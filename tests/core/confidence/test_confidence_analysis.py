@@ -19,7 +19,7 @@ from core.confidence import (
     learn,
 )
 from core.confidence.analysis import ece_by_chance
-from core.confidence.numbers import numbers
+from core.confidence.findings import numbers
 from core.conformal import cases_of
 from core.diagnosis import Diagnosis
 from core.errors import InputError
@@ -62,7 +62,7 @@ def test_the_weighted_sum_its_parts_and_its_reasons(four):
     assert q["band"].to_list() == ["high", "medium", "undefined", "undefined"]
     assert q["passes"].to_list() == [True, False, pd.NA, pd.NA]
     assert q["reason"].fillna("").to_list() == ["", "", "no_signal", "no_answer"]
-    assert (found.origin, found.reason, found.warnings) == ("default", "", ())
+    assert (found.used.origin, found.used.reason, found.warnings) == ("default", "", ())
     said = facts(four)
     assert (
         said["mean_confidence"].value == pytest.approx((0.71925 + 0.5) / 2) and said["mean_confidence"].n == 2
@@ -75,7 +75,7 @@ def test_the_weighted_sum_its_parts_and_its_reasons(four):
 
 def test_weights_of_the_setting_are_shares_of_their_sum(four):
     found = analysed(four, weights=" similarity = 3, llm=1 ")
-    assert found.weighting.weights == {"similarity": 0.75, "llm": 0.25} and found.origin == "setting"
+    assert found.weighting.weights == {"similarity": 0.75, "llm": 0.25} and found.used.origin == "setting"
     np.testing.assert_allclose(found.queries["confidence"], [0.75 * 0.89 + 0.25 * 0.92, 0.5, NAN, NAN])
     assert found.contributions.shape == (4, 2)
     # A signal without a weight is not needed.
@@ -98,14 +98,16 @@ def test_unusable_weights_are_a_reason_and_no_confidence(four, text):
     with pytest.raises(InputError):
         read_weights(text)
     found = analysed(four, weights=text)
-    assert found.reason.startswith("Weights must") and found.queries["confidence"].isna().all()
+    assert found.used.reason.startswith("Weights must") and found.queries["confidence"].isna().all()
     assert found.queries["reason"].to_list() == ["no_weights"] * 3 + ["no_answer"]
-    assert facts(four, weights=text)["mean_confidence"].note == found.reason
+    assert facts(four, weights=text)["mean_confidence"].note == found.used.reason
 
 
 def test_a_signal_that_the_run_does_not_have_is_named(four):
     found = analysed(four, weights="similarity=1,uncertainty.agreement=1")
-    assert found.reason == ("The run has no signal uncertainty.agreement; it has similarity, lexical, llm.")
+    assert found.used.reason == (
+        "The run has no signal uncertainty.agreement; it has similarity, lexical, llm."
+    )
     assert found.queries["confidence"].isna().all() and found.contributions.shape == (4, 2)
 
 
@@ -115,9 +117,9 @@ def test_signals_of_other_diagnostics_join_as_confidences():
     np.testing.assert_allclose(found.queries["confidence"], [1, 0.4, 0])
     # All ten samples alike: no entropy. An uncertainty without a range becomes exp(−value).
     assert analysed(run, weights="uncertainty.entropy=1").queries["confidence"][0] == 1
-    keys = [one.key for one in found.choices]
+    keys = [one.key for one in found.used.choices]
     assert "uncertainty.sum_eigen" in keys and "answers.correct" not in keys, "no label may join"
-    assert all(found.titles[key] for key in keys)
+    assert all(found.used.titles[key] for key in keys)
 
 
 def calibrated(run, method, score="confidence.confidence"):
@@ -135,14 +137,17 @@ def test_a_calibration_that_the_run_keeps_is_used():
     found = analysed(run)
     assert found.queries["raw_confidence"].to_list() == pytest.approx([0.5, 0.9])
     assert found.queries["confidence"].to_list() == pytest.approx([0.25, 0.45])
-    assert (found.origin, found.map.kind) == ("calibration", "isotonic")
+    assert (found.used.origin, found.used.method.map.kind) == ("calibration", "isotonic")
     # The colours follow the map, and both views have one confidence.
     assert found.queries["band"].to_list() == ["low", "medium"]
     other = Diagnosis(run)["conformal"].queries["confidence"]
     assert other.to_list() == pytest.approx(found.queries["confidence"].to_list())
     # Other weights are not what the map was fitted to; the declared range stays.
     other = analysed(run, weights="similarity=2")
-    assert other.queries["confidence"].to_list() == pytest.approx([0.5, 0.9]) and other.map.kind == "none"
+    assert (
+        other.queries["confidence"].to_list() == pytest.approx([0.5, 0.9])
+        and other.used.method.map.kind == "none"
+    )
 
 
 def test_the_threshold_of_the_environment(four, monkeypatch):
@@ -150,7 +155,7 @@ def test_the_threshold_of_the_environment(four, monkeypatch):
     assert analysed(four).queries["passes"].to_list()[:2] == [True, True]
     assert analysed(four, confidence_threshold=0.55).queries["passes"].to_list()[:2] == [True, False]
     monkeypatch.setenv("RAG_CONFIDENCE_THRESHOLD", "much")
-    assert "RAG_CONFIDENCE_THRESHOLD" in analysed(four).reason
+    assert "RAG_CONFIDENCE_THRESHOLD" in analysed(four).used.reason
 
 
 def test_what_the_confidence_is_worth_by_hand():
@@ -188,7 +193,6 @@ def test_another_weighting_reads_the_signals_in_their_own_units(four):
     wide = Weighting({"lexical": 1.0}, {"lexical": (0.0, 200.0)}, 0.3)
     # 38.5 and 50 of 200; a signal that is missing has no weight; the last has no answer.
     np.testing.assert_allclose(found.by(wide), [0.1925, 0.25, 0.3, NAN])
-    np.testing.assert_allclose(found.by(wide, ConfidenceMap("platt", 0.0, 0.0)), [0.5, 0.5, 0.5, NAN])
     with pytest.raises(InputError, match="no signal nobody"):
         found.by(Weighting({"nobody": 1.0}, {"nobody": (0.0, 1.0)}))
     other = found.other({"lexical": 3, "llm": 1}, 0.4)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.conformal import conformal_threshold
 from core.conformal.definitions import (
     CALIBRATION,
     DEFINITIONS,
@@ -24,6 +25,8 @@ from core.diagnosis import Diagnosis
 from core.run import Run
 from tests.core.conformal.conformal_runs import against_store, planted
 
+TENTHS = np.arange(1, 10) / 10
+
 
 def conformal(run, **settings):
     return Diagnosis(run, settings)["conformal"]
@@ -36,63 +39,64 @@ def nine():
     return planted(same, correct, [True] * 9 + [False] * 4)
 
 
+def threshold(scores, alpha):
+    """The threshold of these scores, which test_split.py works out by hand."""
+    return pytest.approx(conformal_threshold(scores, alpha))
+
+
 def test_threshold_and_p_values_by_hand():
-    found = conformal(nine(), alpha=0.1)
+    found = conformal(nine(), alpha=0.2)
     q = found.queries
     assert q["score"].round(9).to_list() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 0.9, 0.2, 1]
     assert q["role"].to_list() == [CALIBRATION] * 9 + [TEST] * 3 + [NEW]
     of_correct = found.coverages[OF_CORRECT]
-    # Rank ⌈10 · 0.9⌉ = 9 of nine.
-    assert of_correct.threshold == pytest.approx(0.9) and of_correct.reason == ""
+    assert of_correct.threshold == threshold(TENTHS, 0.2) and of_correct.reason == ""
     # None, one (0.9) and eight (0.2 to 0.9) of nine are at least as strange, and the answer itself.
     assert q["p_value"].iloc[9:].to_list() == pytest.approx([0.1, 0.2, 0.9, 0.1])
     assert q["p_value"].iloc[:9].isna().all()
-    assert q["verdict"].iloc[9:].to_list() == [FLAGGED, IN_LINE, IN_LINE, FLAGGED]
-    assert (found.n_flagged, found.n_judged) == (2, 4)
-    assert q["reason"].isna().all()
-    # Of the two correct ones that test, the one at 0.9 is covered.
-    assert (of_correct.n_calibration, of_correct.n_test, of_correct.n_covered) == (9, 2, 1)
-
-
-def test_a_milder_promise_flags_more():
-    q = conformal(nine(), alpha=0.2).queries
+    # At 0.2 the second is flagged too.
     assert q["verdict"].iloc[9:].to_list() == [FLAGGED, FLAGGED, IN_LINE, FLAGGED]
+    assert (found.n_flagged, found.n_judged) == (3, 4)
+    assert q["reason"].isna().all()
+    # Two correct ones test, at 1.0 and at 0.9.
+    assert (of_correct.n_calibration, of_correct.n_test) == (9, 2)
+    assert of_correct.n_covered == sum(one <= of_correct.threshold + 1e-9 for one in (1.0, 0.9))
 
 
 def test_too_few_labels_give_no_verdict_and_say_so():
     found = conformal(nine(), alpha=0.05)
     q, one = found.queries, found.coverages[OF_CORRECT]
     assert one.threshold == math.inf
-    assert one.reason == "9 correct answers in calibration, and α = 0.05 needs at least 19."
+    assert one.reason == "9 correct answers cannot certify α = 0.05; you need at least 19."
     assert (q["verdict"].iloc[9:] == UNDEFINED).all() and (q["reason"].iloc[9:] == "few_labels").all()
     assert q["p_value"].isna().all() and math.isnan(one.band[0])
 
 
 def test_wrong_answers_of_the_calibration_do_not_move_the_threshold():
     run = planted([9, 8, 7, 6, 0, 0], [True] * 4 + [False, True], [True] * 5 + [False])
-    found = conformal(run, alpha=0.2)
-    # Four correct ones: rank ⌈5 · 0.8⌉ = 4, the score 0.4; the wrong one at 1.0 would have been the fifth.
-    assert found.coverages[OF_CORRECT].threshold == pytest.approx(0.4)
+    found = conformal(run, alpha=0.4)
+    # The wrong one at 1.0 would have been the fifth.
+    assert found.coverages[OF_CORRECT].threshold == threshold([0.1, 0.2, 0.3, 0.4], 0.4)
     assert found.queries["p_value"].iloc[5] == pytest.approx(1 / 5)
 
 
 def test_distance_to_the_truth():
-    found = conformal(nine(), alpha=0.1).coverages[OF_DISTANCE]
+    found = conformal(nine(), alpha=0.2).coverages[OF_DISTANCE]
     # All nine say the reference; of the tested, two do and one is at distance 1.
     assert (found.threshold, found.n_calibration, found.n_test, found.n_covered) == (0, 9, 3, 2)
 
 
 def test_scores_of_all_answers_whatever_their_truth():
     found = conformal(nine(), alpha=0.2).coverages[OF_SCORE]
-    # Rank ⌈10 · 0.8⌉ = 8: 0.8; of 1.0, 0.9, 0.2 and 1.0 one is covered.
-    assert found.threshold == pytest.approx(0.8)
-    assert (found.n_calibration, found.n_test, found.n_covered) == (9, 4, 1)
+    assert found.threshold == threshold(TENTHS, 0.2)
+    assert (found.n_calibration, found.n_test) == (9, 4)
+    assert found.n_covered == sum(one <= found.threshold + 1e-9 for one in (1.0, 0.9, 0.2, 1.0))
 
 
 def test_sets_by_hand():
-    # Shares of the correct group: 0.9 … 0.1, so its score is 0.1 … 0.9. Rank ⌈10 · 0.8⌉ = 8: 0.8.
-    found = conformal(nine(), alpha=0.2)
-    assert found.sets.rule.threshold == pytest.approx(0.8)
+    # Shares of the correct group: 0.9 … 0.1, so its score is 0.1 … 0.9.
+    found = conformal(nine(), alpha=0.3)
+    assert found.sets.rule.threshold == threshold(TENTHS, 0.3)
     # Tested: alpha 0 of 10 and ten other words at 0.9 each: none; alpha 1 and nine others: none, all at 0.9;
     # omega 8 and two at 0.9: omega alone; without a label: alpha 0 of 10.
     assert found.queries["set_size"].iloc[9:].to_list() == [0, 0, 1, 0]
@@ -110,8 +114,8 @@ def test_a_refusal_is_in_no_set():
     refusing = [["I don't know."] * 8 + ["alpha"] * 2, ["I don't know."] * 10]
     run = planted([2, 0], [True, True], [True, False], samples=refusing)
     found = conformal(run, alpha=0.5)
-    # The correct group has 2 of 10 samples: 0.8; with α = 0.5 one label is enough.
-    assert found.sets.rule.threshold == pytest.approx(0.8)
+    # The correct group has 2 of 10 samples: 0.8.
+    assert found.sets.rule.threshold == threshold([0.8], 0.5)
     assert found.queries["set_size"].iloc[1] == 0
 
 
@@ -131,9 +135,9 @@ def test_every_group_has_its_threshold():
     same = [9, 8, 7, 6, 3, 2, 1, 1, 5, 5]
     kind = ["who"] * 4 + ["when"] * 4 + ["who", "when"]
     run = planted(same, [True] * 10, [True] * 8 + [False] * 2, kind=kind)
-    groups = conformal(run, alpha=0.2).groups.set_index("group")
-    # Four each: rank ⌈5 · 0.8⌉ = 4.
-    assert groups["threshold"].to_dict() == pytest.approx({"who": 0.4, "when": 0.9})
+    groups = conformal(run, alpha=0.5).groups.set_index("group")
+    own = {"who": [0.1, 0.2, 0.3, 0.4], "when": [0.7, 0.8, 0.9, 0.9]}
+    assert groups["threshold"].to_dict() == {name: threshold(one, 0.5) for name, one in own.items()}
     assert groups["n_covered"].to_dict() == {"who": 0, "when": 1}
     assert groups["n_test"].to_list() == [1, 1] and groups["n_calibration"].to_list() == [4, 4]
 
@@ -185,7 +189,7 @@ def test_an_answer_without_a_score_has_no_verdict():
     run = planted(
         [9] * 9 + [9, 0], [True] * 11, [True] * 9 + [False] * 2, samples=[["alpha"] * 10] * 10 + [[]]
     )
-    q = conformal(run).queries
+    q = conformal(run, alpha=0.2).queries
     assert q["verdict"].to_list()[9:] == [IN_LINE, UNDEFINED]
     assert pd.isna(q["reason"].iloc[9]) and q["reason"].iloc[10] == "no_score"
     assert math.isnan(q["set_size"].iloc[10])
@@ -208,7 +212,7 @@ def test_a_run_without_samples_takes_another_score_or_none():
 
 
 def test_an_unknown_score_gives_no_verdict():
-    found = conformal(nine(), weights="nobody.knows")
+    found = conformal(nine(), weights="nobody.knows", alpha=0.2)
     assert found.score is None and (found.queries["reason"].iloc[9:] == "no_score").all()
     assert found.coverages[OF_DISTANCE].n_covered == 2, "what needs no score is there"
 
@@ -241,10 +245,12 @@ def test_claims_are_kept_above_the_highest_wrong_one():
     supports = [0.9, 0.8, 0.3, 0.6, 0.95, 0.7, 0.2]
     counterparts = ["Entailment", "Neutral", "Contradiction", "Entailment", "Entailment", "Neutral", None]
     found = conformal(claims_run(supports, counterparts, [True] * 4 + [False] * 3), alpha=0.3).kept_claims
-    # Highest wrong score of the four: none, 0.8, 0.3, none. Rank ⌈5 · 0.7⌉ = 4: 0.8.
-    assert found.rule.threshold == pytest.approx(0.8) and found.rule.n == 4
-    # The last one has no label; of the other two, 0.95 is kept and is right, 0.7 is dropped.
-    assert (found.n, found.n_right, found.n_claims, found.n_kept) == (2, 2, 2, 1)
+    # Highest wrong score of the four: none, 0.8, 0.3, none.
+    above = conformal_threshold([-math.inf, 0.8, 0.3, -math.inf], 0.3)
+    assert found.rule.threshold == pytest.approx(above) and found.rule.n == 4
+    # The last one has no label; of the other two 0.95 is right, 0.7 is wrong: it may only be dropped.
+    kept = [above < 0.95, above < 0.7]
+    assert (found.n, found.n_right, found.n_claims, found.n_kept) == (2, 2 - kept[1], 2, sum(kept))
 
 
 def test_claims_are_kept_without_reading_the_ablated_answers():
@@ -255,7 +261,8 @@ def test_claims_are_kept_without_reading_the_ablated_answers():
     other = claims.assign(claim_id="r1", side="reference", counterpart="Contradiction")
     run = given.derive(claims=pd.concat([other, claims]))
     diagnosis = Diagnosis(run, {"alpha": 0.3})
-    assert diagnosis["conformal"].kept_claims.rule.threshold == pytest.approx(0.8)
+    wrong = [-math.inf, 0.8, -math.inf, -math.inf]
+    assert diagnosis["conformal"].kept_claims.rule.threshold == threshold(wrong, 0.3)
     assert diagnosis["conformal"].kept_claims.n_claims == 1
     assert "effects" not in vars(diagnosis["claims"].layout)
 
@@ -277,7 +284,7 @@ def test_coverage_over_random_runs_keeps_its_promise():
 
 
 def test_every_name_that_is_shown_is_defined():
-    found = conformal(nine())
+    found = conformal(nine(), alpha=0.2)
     known = {one.name for one in DEFINITIONS}
     assert {*found.queries["verdict"], *found.queries["role"], *found.coverages} <= known
     assert set(REASONS) >= set(conformal(nine(), alpha=0.05).queries["reason"].dropna())
@@ -300,5 +307,5 @@ def test_wrong_answers_of_a_group_do_not_test_its_promise():
     same, correct = [9, 8, 7, 6, 9, 8, 9, 0], [True] * 6 + [True, False]
     kind = ["who"] * 4 + ["when"] * 2 + ["who"] * 2
     run = planted(same, correct, [True] * 6 + [False] * 2, kind=kind)
-    groups = conformal(run, alpha=0.2).groups.set_index("group")
+    groups = conformal(run, alpha=0.5).groups.set_index("group")
     assert groups.loc["who", ["n_test", "n_covered"]].to_list() == [1, 1]

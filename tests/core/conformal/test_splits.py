@@ -1,27 +1,34 @@
 """Random splits: the number covered is beta-binomial, sets grow with the promise, +inf is never covered."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import betabinom, chisquare
 
-from core.conformal.splits import ALPHAS, repeated_splits
+from core.conformal import conformal_threshold, threshold_rank
+from core.conformal.promises import ALPHAS, repeated_splits
 
 
 def test_halves_and_thresholds_by_hand():
-    # Two calibrate, two test. With α = 0.4 the threshold is the larger of the two (rank ⌈3 · 0.6⌉ = 2).
+    # Two calibrate, two test.
     found = repeated_splits([1, 2, 3, 4], alphas=[0.4], n_splits=300, seed=1)
     assert (found.n_calibration, found.n_test, found.coverage.shape) == (2, 2, (300, 1))
-    # The largest is tested and not covered in all splits but those that calibrate on 4: P(4 calibrates) = ½,
-    # then both are covered. Calibrating on {1, 2} covers none, on {1, 3} and {2, 3} one of two.
-    share = [np.mean(found.coverage == value) for value in (0.0, 0.5, 1.0)]
-    assert share == pytest.approx([1 / 6, 2 / 6, 3 / 6], abs=0.09)
-    assert found.finite.all()
+    # Each of the six halves is as likely as the others.
+    halves = list(combinations([1, 2, 3, 4], 2))
+    limits = [conformal_threshold(half, 0.4) for half in halves]
+    covered = [
+        np.mean([one <= limit for one in {1, 2, 3, 4} - {*half}])
+        for half, limit in zip(halves, limits, strict=True)
+    ]
+    for value in (0.0, 0.5, 1.0):
+        assert np.mean(found.coverage == value) == pytest.approx(covered.count(value) / 6, abs=0.09)
+    assert found.finite.all() == all(limit < math.inf for limit in limits)
 
 
 def test_with_too_few_labels_everything_is_covered_but_nothing_promised():
-    found = repeated_splits(range(10), alphas=[0.1, 0.2])
+    found = repeated_splits(range(10), alphas=[0.1, 0.4])
     assert (found.coverage[:, 0] == 1).all() and not found.finite[:, 0].any() and found.finite[:, 1].all()
     frame = found.to_frame()
     assert frame["finite"].to_list() == [0, 1] and frame.loc[0, ["low", "high"]].to_list() == [1, 1]
@@ -45,7 +52,7 @@ def test_many_cases_are_drawn_from():
 
 def test_the_number_covered_is_beta_binomial():
     found = repeated_splits(np.random.default_rng(0).random(40), alphas=[0.2], n_splits=4_000, seed=5)
-    k = 17  # ⌈21 · 0.8⌉
+    k = threshold_rank(20, 0.2)
     seen = np.bincount((found.coverage[:, 0] * 20).round().astype(int), minlength=21)
     expected = 4_000 * betabinom.pmf(np.arange(21), 20, k, 21 - k)
     common = expected > 20

@@ -13,7 +13,7 @@ from core.cli import main
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.influence import analyse
-from core.influence.export import influence_csv
+from core.influence.diagnostic import influence_csv
 from core.influence.reported import compare_reported
 from core.run import Run
 

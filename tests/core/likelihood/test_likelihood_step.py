@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from core.cli import live, main
+from core.cli import main
 from core.errors import InputError
 from core.influence.step import InfluenceStep
 from core.likelihood.step import LikelihoodStep
 from core.llm import CompletionCache
-from core.pipeline import fill, plan_steps
+from core.pipeline import fill, plan_steps, steps
 from core.run import Run
 from tests.core.likelihood.likelihood_runs import Reader, likelihood_run
 from tests.scripted import ScriptedLLM
@@ -163,7 +163,7 @@ def test_the_plan_counts_forward_passes_also_of_answers_to_come():
 
 def test_on_the_command_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(live, "open_llm", lambda kind, name=None, **_: Reader(GAINS))
+    monkeypatch.setattr(steps, "open_llm", lambda kind, name=None, **_: Reader(GAINS))
     likelihood_run(("omega", ["alpha"], THREE)).save(tmp_path / "run")
     out = tmp_path / "scored"
     assert main(["analyze", str(tmp_path / "run"), "--steps", "likelihood", "--out", str(out)]) == 0

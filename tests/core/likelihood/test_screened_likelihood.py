@@ -9,7 +9,7 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.influence.export import influence_csv
+from core.influence.diagnostic import influence_csv
 from core.likelihood.screening import agreement, costs, to_check
 from core.likelihood.step import LikelihoodStep
 from core.pipeline import fill, plan_steps

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.llm.json_text import MOST_CHARACTERS, MOST_DEPTH, NotJson, json_values
+from core.llm.structured import MOST_CHARACTERS, MOST_DEPTH, NotJson, json_values
 
 FENCE = "```"
 

@@ -7,7 +7,7 @@ import pytest
 from core.errors import Cancelled
 from core.influence.step import InfluenceStep
 from core.pipeline import RunOptions, begin, fill, run_id_of
-from core.pipeline.retrieve import PassageFinder
+from core.pipeline.begin import PassageFinder
 from core.run import Run
 
 

@@ -1,9 +1,10 @@
 import json
+from importlib import import_module
 
 import pytest
 
 from core.pipeline import RunOptions
-from core.pipeline.retrieve import PassageFinder
+from core.pipeline.begin import PassageFinder
 from core.retrieval import RETRIEVERS
 from core.sources.dataset import read_dataset
 from tests.core.retrieval.hashing import HashingEmbedder
@@ -49,8 +50,7 @@ def test_given_passages_keep_their_order_scores_and_marks():
 
 
 def test_a_shared_collection_is_indexed_once(monkeypatch):
-    from core.pipeline import retrieve
-
+    retrieve = import_module("core.pipeline.begin")  # the package's `begin` is the function
     built = []
     real = retrieve.make_retriever
     monkeypatch.setattr(retrieve, "make_retriever", lambda *a, **k: built.append(1) or real(*a, **k))
@@ -106,7 +106,7 @@ def test_the_embedder_is_shared_by_all_collections_and_not_asked_twice():
 
 
 def test_without_an_embedder_the_shared_one_of_the_model_is_used():
-    from core.retrieval import shared_embedder
+    from core.llm.embeddings import shared_embedder
 
     dense = PassageFinder(RunOptions(retriever="dense", embedding_model="some/model"))
     assert dense._embedder is shared_embedder("some/model")

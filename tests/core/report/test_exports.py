@@ -11,7 +11,7 @@ from core.influence import analyse
 from core.report.exports import exporters
 from core.run import Run
 from core.sources.formats import FORMATS, import_file
-from core.sources.influence_csv import PUBLISHED_COLUMNS, read_influence_csv
+from core.sources.mapping import PUBLISHED_COLUMNS
 from core.sources.simulation import SimulationOptions, simulate
 from core.spreadsheet import csv_bytes
 from tests.core.claims.claim_runs import CANAL, analysed
@@ -106,7 +106,7 @@ def test_run_csv_has_the_published_columns_and_ours(hostile):
 
 def test_what_run_csv_writes_comes_back(hostile):
     run = hostile
-    imported = read_influence_csv(written("csv", run), "back")
+    imported = import_file(written("csv", run), "back")
     assert imported.report.n_issues == 0
     assert imported.run.queries["question"].to_list() == run.queries["question"].to_list()
     assert imported.run.queries["answer"].to_list() == run.queries["answer"].to_list()
@@ -117,7 +117,7 @@ def test_what_run_csv_writes_comes_back(hostile):
 def test_a_simulation_comes_back_the_same_and_still_marked(simulated):
     analysis, data = analyse(simulated), written("csv", simulated)
     assert set(table(data)["data_source"]) == {"simulated"}
-    imported = read_influence_csv(data, "back")
+    imported = import_file(data, "back")
     assert imported.run.simulated
     assert imported.report.n_issues == 0
     again = analyse(imported.run)
@@ -175,7 +175,8 @@ def test_claims_csv_has_a_row_per_claim_and_passage_and_is_safe():
     )
     read = table(written("claims-csv", run))
     assert len(read) == 5 and set(read["data_source"]) == {"upload"}
-    assert list(read.columns) == [*found.to_frame().columns, "support_threshold", "data_source"]
+    pairs = ["second_passage_id", "joint_probability", "joint_judge"]
+    assert list(read.columns) == [*found.to_frame().columns, *pairs, "support_threshold", "data_source"]
     assert set(read["support_threshold"]) == {"0.5"}
     stricter = table(written("claims-csv", run, support=0.8))
     assert set(stricter["support_threshold"]) == {"0.8"} and stricter["verdict"].iloc[0] == "UNSCORED"

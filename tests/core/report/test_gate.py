@@ -7,7 +7,7 @@ import pandas as pd
 from core.answers.diagnostic import ANSWERS
 from core.cli.app import main
 from core.diagnosis import Diagnosis
-from core.report.gate import gate
+from core.report.text import gate
 from core.run import Run
 from core.severity import HARMS, policy
 from core.socket import UNCLEAR, Diagnostic, Finding

@@ -8,8 +8,7 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.report.compare import sides_of
-from core.report.paired import pairs_of
-from core.report.paired_text import answer, comparison_facts, comparison_text
+from core.report.paired import answer, comparison_facts, comparison_text, pairs_of
 from core.run import Run
 
 RIGHT, WRONG = "It opened in 1931.", "It opened in 1902."

@@ -9,8 +9,16 @@ import pytest
 from scipy import stats
 
 from core.report.exports import exporters
-from core.report.signals import PEARSON, SPEARMAN, pairs_table, signal_agreement, signals_csv
-from core.report.signals_text import answer, signals_facts, signals_text
+from core.report.signals import (
+    PEARSON,
+    SPEARMAN,
+    answer,
+    pairs_table,
+    signal_agreement,
+    signals_csv,
+    signals_facts,
+    signals_text,
+)
 from core.run import Run
 from core.socket import QuestionColumn
 from core.sources.simulation import SimulationOptions, simulate

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from core.retrieval import DenseRetriever, RememberingEmbedder, factory, shared_embedder
+from core import retrieval
+from core.llm.embeddings import RememberingEmbedder, shared_embedder
+from core.retrieval import DenseRetriever
 from tests.core.retrieval.hashing import HashingEmbedder
 
 TEXTS = ["a red apple", "a green pear", "blue sky"]
@@ -39,7 +41,7 @@ def test_noise_of_single_precision_decides_no_tie():
 
 
 def test_passages_are_embedded_in_batches(monkeypatch):
-    monkeypatch.setattr(factory, "_BATCH", 4)
+    monkeypatch.setattr(retrieval, "_BATCH", 4)
     embedder = HashingEmbedder()
     texts = [f"text {i}" for i in range(10)]
     retriever = DenseRetriever(texts, embedder)

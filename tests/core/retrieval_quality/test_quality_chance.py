@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.retrieval_quality.findings import findings
+from core.retrieval_quality.diagnostic import findings
 from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 from core.socket import BAD, GOOD, UNCLEAR
 from tests.core.retrieval_quality.test_quality import make_run, one, quality, row

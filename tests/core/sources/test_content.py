@@ -54,7 +54,7 @@ def test_csv_rows_are_texts_and_blank_cells_are_absent():
         b"question;contexts;score\nWer?;['a'];0,5\nWas?;;\nzu;viele;Zellen;hier\n", "x.csv"
     )
     assert (content.kind, content.columns) == ("csv", ("question", "contexts", "score"))
-    assert content.entries == (
+    assert tuple(content.entries) == (
         (2, {"question": "Wer?", "contexts": "['a']", "score": "0,5"}),
         (3, {"question": "Was?"}),
     )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.sources.grouping import group_rows, position_within
+from core.sources.formats.influence import group_rows, position_within
 
 
 def group(question, passage):

@@ -2,13 +2,8 @@ import pytest
 
 from core.errors import InputError
 from core.influence import influence_score
-from core.sources.influence_csv import (
-    MAPPABLE,
-    PUBLISHED_COLUMNS,
-    read_influence_csv,
-    suggest_mapping,
-)
-from core.sources.mapping import check_mapping
+from core.sources.formats import import_file
+from core.sources.mapping import MAPPABLE, PUBLISHED_COLUMNS, check_mapping, suggest_mapping
 from core.sources.templates import template_csv
 
 
@@ -64,8 +59,8 @@ def test_mappings_that_cannot_work(mapping, word):
 
 def test_the_template_reads_without_a_remark():
     text = template_csv()
-    imported = read_influence_csv(text.encode(), "template")
-    assert imported.report.n_issues == 0 and imported.report.notes == ()
+    imported = import_file(text.encode(), "template")
+    assert imported.report.n_issues == 0 and len(imported.report.notes) == 1
     assert len(imported.run.queries) == 3 and len(imported.run.passages) == 9
     header = next(line for line in text.splitlines() if not line.startswith("#"))
     for column in header.split(","):
@@ -73,7 +68,7 @@ def test_the_template_reads_without_a_remark():
 
 
 def test_the_template_states_the_influence_its_answers_give():
-    run = read_influence_csv(template_csv().encode(), "template").run
+    run = import_file(template_csv().encode(), "template").run
     answers = dict(zip(run.queries["query_id"], run.queries["answer"], strict=True))
     computed = [
         influence_score(answers[q], ablated)

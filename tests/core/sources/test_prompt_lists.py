@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import InputError
 from core.pipeline import RunOptions
-from core.pipeline.retrieve import PassageFinder
+from core.pipeline.begin import PassageFinder
 from core.sources.dataset import Document, load_dataset, prompts, read_dataset
 
 CORPUS = (Document("Bees", "Bees hum."), Document("Cats", "Cats purr."), Document("Dogs", "Dogs bark."))

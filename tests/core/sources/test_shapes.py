@@ -177,9 +177,24 @@ def test_sentences_without_spaces_between_them_get_one():
 
 @pytest.mark.parametrize("value", [SQUAD, [HOPS]], ids=["squad", "hotpot"])
 def test_such_a_file_is_no_run_and_the_message_says_what_to_do(value):
-    with pytest.raises(InputError, match=r"python -m core analyze dev\.json --out RUN`") as caught:
-        import_file(json.dumps(value).encode(), "dev.json")
-    assert "--corpus" not in str(caught.value)
+    data = json.dumps(value).encode()
+    for chosen in (
+        {},
+        {"file_format": "jsonl"},
+        {"file_format": "ragas"},
+        {"mapping": {"question": "question"}},
+    ):
+        with pytest.raises(InputError, match=r"python -m core analyze dev\.json --out RUN`") as caught:
+            import_file(data, "dev.json", **chosen)
+        assert "--corpus" not in str(caught.value)
+
+
+def test_answers_beside_paragraphs_are_those_of_a_model_where_their_column_is_named():
+    mapping = {"question": "question", "answer": "answer"}
+    assert (
+        import_file(json.dumps([HOPS]).encode(), "x", mapping=mapping).run.queries["answer"][0]
+        == HOPS["answer"]
+    )
 
 
 RAGAS = [

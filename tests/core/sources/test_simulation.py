@@ -6,8 +6,15 @@ from scipy.stats import rankdata, spearmanr
 
 from core.errors import InputError
 from core.influence import analyse, recovery
-from core.sources.simulation import ANSWER_WORDS, CASES, SimulationOptions, simulate
-from core.sources.simulation_words import WORDS
+from core.sources.simulation import (
+    CASES,
+    SimulationOptions,
+    options_from_pairs,
+    read_options,
+    simulate,
+    write_options,
+)
+from core.sources.simulation_truth import ANSWER_WORDS, WORDS
 
 EVERY_CASE = SimulationOptions(
     queries=80, share_ties=0.1, share_empty=0.1, share_inert=0.1, share_redundant=0.1,
@@ -151,3 +158,42 @@ def test_options_outside_their_range(options, word):
 def test_numbers_of_numpy_are_numbers():
     run = simulate(SimulationOptions(queries=np.int64(10), noise=np.float64(0.1)))
     assert type(run.manifest["options"]["queries"]) is int
+
+
+@pytest.mark.parametrize(
+    "options",
+    [SimulationOptions(), SimulationOptions(queries=80, seed=7, noise=0.05, share_ties=0.0)],
+)
+def test_what_is_written_is_read_back(options):
+    assert read_options(write_options(options)) == options
+
+
+def test_only_what_differs_is_written():
+    assert write_options(SimulationOptions()) == "default"
+    assert write_options(SimulationOptions(queries=80, noise=0.5)) == "queries:80,noise:0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("colour:red", "no simulation option 'colour'"),
+        ("queries:many", "queries must be a whole number, got 'many'"),
+        ("noise:loud", "noise must be a number, got 'loud'"),
+        ("queries:9", "queries must be a whole number from 10 to 100000, got 9"),
+        ("noise:nan", "noise"),
+        ("", "no simulation option ''"),
+    ],
+)
+def test_junk_is_refused_in_one_sentence(text, message):
+    with pytest.raises(InputError, match=message):
+        read_options(text)
+
+
+def test_options_from_pairs_keep_the_defaults():
+    assert options_from_pairs([("seed", "3")]) == SimulationOptions(seed=3)
+
+
+def test_every_answer_may_be_empty():
+    none = dict.fromkeys([f"share_{case}" for case in CASES[2:]], 0.0)
+    run = simulate(SimulationOptions(queries=10, **none | {"share_empty": 1.0}))
+    assert set(run.queries["answer"]) == {""} and run["context_samples"].empty

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import dblquad
 
+from core.analyses import RECOVERED
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.run import Run
-from core.socket import RECOVERED
 from core.sources.simulation import SimulationOptions, simulate
 from core.sources.simulation_truth import LEVEL
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.text.agreement import rouge_l_agreement
+from core.text.overlap import rouge_l_agreement
 from core.uncertainty.estimators import score
 from core.uncertainty.samples import Samples
 

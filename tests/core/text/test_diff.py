@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.diff import MAX_WORDS, mark_words, word_diff
+from core.text.diff import MAX_WORDS, word_diff
 
 WORDS = st.text(alphabet=st.sampled_from("ab 运\n.é"), max_size=30)
 
@@ -43,20 +43,3 @@ def test_pieces_rebuild_both_texts(before, after):
 def test_very_long_texts_are_not_compared_word_by_word():
     before, after = "x " * (MAX_WORDS + 1), "y"
     assert word_diff(before, after) == [("removed", before), ("added", after)]
-
-
-def test_words_are_marked_whatever_their_case_and_script():
-    assert mark_words("MILL, 大河", "the mill 河", {"the"}) == [
-        (True, "MILL"),
-        (False, ", 大"),
-        (True, "河"),
-    ]
-
-
-def test_what_follows_the_last_word_is_not_marked():
-    assert mark_words("A mill.", "the mill") == [(False, "A "), (True, "mill"), (False, ".")]
-
-
-@given(WORDS, WORDS)
-def test_marked_pieces_rebuild_the_text(text, wanted):
-    assert "".join(piece for _, piece in mark_words(text, wanted)) == text

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from core.text import is_correct
-from core.text.choices import chosen
-from core.text.matching import correctness, labelled
+from core.text.matching import chosen, correctness, labelled
 
 DAY = ["27 July 1866", "27 July"]
 

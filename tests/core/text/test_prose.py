@@ -6,12 +6,10 @@ import unicodedata
 
 import pytest
 
-from core.text.abstention import claims_nothing
-from core.text.certainty import certainty
-from core.text.citations import citations
+from core.text.abstention import certainty, claims_nothing
 from core.text.language import language
 from core.text.numbers import numbers
-from core.text.prose import prose, without_code
+from core.text.prose import citations, prose, without_code
 from core.text.quantities import Quantity, in_kind
 
 CITED = [

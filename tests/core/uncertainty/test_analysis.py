@@ -12,10 +12,10 @@ from core.run import Run
 from core.socket import REASON
 from core.uncertainty.analysis import NO_LABELS, NOTHING, ONE_KIND, measure
 from core.uncertainty.definitions import COLUMN_ESTIMATORS, DEFINITIONS, REASONS
-from core.uncertainty.estimator import REASONS as OF_ESTIMATORS
+from core.uncertainty.diagnostic import numbers
+from core.uncertainty.estimators import REASONS as OF_ESTIMATORS
 from core.uncertainty.findings import findings
 from core.uncertainty.grounding import quadrant, quadrant_counts
-from core.uncertainty.numbers import numbers
 
 REFUSAL = "I don't know."
 

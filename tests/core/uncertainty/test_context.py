@@ -13,9 +13,9 @@ from core.uncertainty import measure
 from core.uncertainty.conditions import ADDED, UNCHANGED, WITHOUT
 from core.uncertainty.context import changes, context_test, judged
 from core.uncertainty.definitions import COMPARED, FAILS, PASSES, UNTOLD
+from core.uncertainty.diagnostic import numbers
 from core.uncertainty.estimators import TEXT_ONLY
 from core.uncertainty.findings import findings
-from core.uncertainty.numbers import numbers
 
 NAN = math.nan
 

@@ -11,34 +11,27 @@ from rouge_score.rouge_scorer import RougeScorer
 from scipy.special import entr, logsumexp
 
 from core.text.overlap import rouge_l, rouge_l_matrix
-from core.uncertainty import (
-    agreement,
-    answer_eccentricity,
-    both_ways,
+from core.uncertainty.clusters import both_ways, clusters_of_equals, greedy_clusters, order_dependence
+from core.uncertainty.measures import (
     centroid_distances,
-    clusters_of_equals,
     consensus,
     contradiction_rate,
-    cosine,
-    degree_uncertainty,
     discrete_semantic_entropy,
-    eccentricity,
-    eigenvalues,
     embedding_variance,
-    greedy_clusters,
-    jaccard,
-    kernel_language_entropy,
     kuhn_entropy,
     lexical_diversity,
-    mean_off_diagonal,
-    mean_pairwise_rouge,
     number_of_semantic_sets,
-    order_dependence,
     p_true,
-    perplexity,
     semantic_entropy,
+)
+from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal, typical_agreement
+from core.uncertainty.spectral import (
+    answer_eccentricity,
+    degree_uncertainty,
+    eccentricity,
+    eigenvalues,
+    kernel_language_entropy,
     sum_eigen,
-    typical_agreement,
 )
 
 NAN = math.nan
@@ -329,14 +322,7 @@ def test_lexical_diversity_by_hand():
     assert math.isnan(lexical_diversity(["", "?!"]))
 
 
-def test_mean_pairwise_rouge_by_hand():
-    # "the cat" against "the dog": 1/2; each against the empty one: 0; the pair of empty ones is left out.
-    assert mean_pairwise_rouge(["the cat", "the dog", "", ""]) == pytest.approx(0.5 / 5)
-    assert all(math.isnan(mean_pairwise_rouge(texts)) for texts in ([], ["a"], ["", "?"]))
-
-
 def test_token_measures_by_hand():
-    assert perplexity(np.log([0.25, 0.25])) == pytest.approx(4) and math.isnan(perplexity([]))
     assert p_true(-1.0, -1.0) == 0.5 and p_true(-1.0, -math.inf) == 1
     assert math.isnan(p_true(-math.inf, -math.inf))
     assert contradiction_rate([[1, 0, 0, 1]]) == 0.5

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from core.uncertainty import ESTIMATORS, TEXT_ONLY, Samples, score
 from core.uncertainty.analysis import _FROM_MODELS
-from core.uncertainty.estimator import ANSWER, QUESTION, REASONS
-from core.uncertainty.estimators import DEFINITIONS
+from core.uncertainty.estimators import ANSWER, DEFINITIONS, QUESTION, REASONS
 
 FROM_A_RUN = {"embeddings", "logprobs", *_FROM_MODELS}
 UNCERTAIN = {name for name, one in ESTIMATORS.items() if one.rises_with == "uncertainty"}

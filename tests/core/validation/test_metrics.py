@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 from scipy.stats import binomtest
 
-from core.validation import Code, FallbackHandler, Observation, metrics, observe, trial, validate, windowed
+from core.validation import Code, FallbackHandler, Observation, metrics, observe, validate, windowed
+from core.validation.metrics import flags_of
 
 NOW = datetime(2026, 11, 23, 12, 0)
 SOURCES = ["Ada Unwin designed the bridge.", "It is old."]
@@ -88,27 +89,19 @@ def test_windows_count_all_answers_of_their_days():
     assert windowed(many, NOW)[1].passed.n == 250
 
 
-def test_a_trial_by_hand():
+def test_validators_on_against_off_by_hand():
     # 10 hallucinated, 6 of them stopped; 10 others, one of them stopped.
     label = [True] * 10 + [False] * 10
     stopped = [True] * 6 + [False] * 4 + [True] + [False] * 9
-    found = trial(label, stopped)
-    assert (found.off.count, found.on.count, found.off.n) == (10, 4, 20)
-    assert found.difference == pytest.approx(-0.3)
-    assert (found.reduction.count, found.reduction.n) == (6, 10)
-    assert (found.lost.count, found.lost.n) == (1, 10)
-    assert found.p_value == pytest.approx(2 / 2**6)  # six pairs, all one way
+    found = flags_of(stopped, label)
+    assert (found.off.count, found.on.count, found.off.n, found.n) == (10, 4, 20, 20)
+    assert (found.wrong.count, found.wrong.n) == (6, 10)
+    assert (found.right.count, found.right.n) == (1, 10)
     # Bonett & Price: (0 + 1) / 22 and (6 + 1) / 22.
-    low, high = found.interval
     centre, half = -6 / 22, 1.959964 * math.sqrt((8 / 22 - (6 / 22) ** 2) / 22)
-    assert (low, high) == pytest.approx((centre - half, centre + half), abs=1e-6)
+    assert found.change == pytest.approx((centre - half, centre + half), abs=1e-6)
 
 
-def test_a_trial_without_hallucinations_has_no_reduction():
-    found = trial([False, False], [True, False])
-    assert math.isnan(found.reduction.rate) and found.lost.count == 1
-
-
-def test_a_trial_needs_a_label_for_each_answer():
-    with pytest.raises(ValueError, match="one label"):
-        trial([True], [True, False])
+def test_without_hallucinations_nothing_can_be_reduced():
+    found = flags_of([True, False], [False, False])
+    assert math.isnan(found.wrong.rate) and found.right.count == 1

@@ -12,8 +12,8 @@ from core.pipeline import fill
 from core.socket import BAD, GOOD, REASON, UNCLEAR
 from core.validation.analysis import NO_ANSWER, NO_TEXTS, NOT_VALIDATED, VALIDATOR_FAILED
 from core.validation.definitions import CODES, DEFINITIONS
-from core.validation.flags import flags_of
-from core.validation.rows import verdicts_of
+from core.validation.fallback import verdicts_of
+from core.validation.metrics import flags_of
 from core.validation.step import ValidationStep
 from core.validation.types import Code, Severity
 from tests.core.validation.validation_runs import run_of
@@ -66,7 +66,7 @@ def test_each_validator_against_chance_by_hand(seven):
     assert frame["precision"].to_list()[:4] == [0.5, 1, 1, 1] and math.isnan(frame["precision"].iloc[4])
 
 
-def test_reasons_metrics_and_trial_by_hand(seven):
+def test_reasons_metrics_and_stops_by_hand(seven):
     found = seven["validation"]
     top = found.reasons.iloc[0]
     assert top[["validator", "reason", "n", "of", "wrong_flagged", "right_flagged"]].to_list() == [
@@ -77,8 +77,8 @@ def test_reasons_metrics_and_trial_by_hand(seven):
     assert (found.metrics.fallback.count, found.metrics.prevented.count) == (3, 3)
     assert found.metrics.confidence.mean == pytest.approx(1.8 / 5)
     assert found.metrics.overlap.mean == pytest.approx(2 / 3)  # 1, 1 and 0
-    assert (found.trial.off.count, found.trial.on.count, found.trial.off.n) == (2, 0, 4)
-    assert (found.trial.reduction.rate, found.trial.lost.rate) == (1, 0)
+    assert (found.stopped.off.count, found.stopped.on.count, found.stopped.n) == (2, 0, 4)
+    assert (found.stopped.wrong.rate, found.stopped.right.rate) == (1, 0)
 
 
 def test_numbers_say_what_chance_gives(seven):
@@ -101,7 +101,7 @@ def test_numbers_say_what_chance_gives(seven):
 def test_without_labels_or_verdicts_nothing_is_compared():
     unlabelled = Diagnosis(fill(run_of(references=()), ValidationStep()))
     found = unlabelled["validation"]
-    assert found.trial is None and math.isnan(found.stopped.expected) and found.n == 5
+    assert not found.stopped.n and math.isnan(found.stopped.expected) and found.n == 5
     assert {one.name for one in unlabelled.findings_of("validation")} == {
         "answers_stopped",
         "answers_objected",

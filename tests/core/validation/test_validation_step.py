@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 
-import core.cli.live
+import core.pipeline.steps
 from core.cli import main
 from core.errors import InputError
 from core.pipeline import fill
 from core.run import Run
 from core.validation import NumericUnits, validate
-from core.validation.rows import OURS, served
+from core.validation.fallback import OURS, served
 from core.validation.step import ValidationStep
 from core.validation.store import MetricsStore
 from tests.core.validation.validation_runs import BRIDGE, CASES, run_of
@@ -226,7 +226,7 @@ def test_on_the_command_line_without_a_model(tmp_path, monkeypatch, capsys):
     def none(*_, **__):
         raise AssertionError("no model is needed")
 
-    monkeypatch.setattr(core.cli.live, "open_llm", none)
+    monkeypatch.setattr(core.pipeline.steps, "open_llm", none)
     run_of().save(tmp_path / "run")
     given = ["analyze", str(tmp_path / "run"), "--steps", "validation", "--out", str(tmp_path / "new")]
     assert (

@@ -23,9 +23,9 @@ from core.validation import (
     default_chain,
     validate,
 )
-from core.validation.evidence import overlap
 from core.validation.figures import check_figures
 from core.validation.step import ValidationStep
+from core.validation.types import overlap
 
 BRIDGE = "The Halden Bridge was designed by Ada Unwin."
 TWO = [BRIDGE, "Coffee grows in the south."]

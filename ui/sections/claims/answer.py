@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.charts.theme import SIGNS
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.definitions import QUADRANTS
 from core.claims.quadrants import UNDEFINED
 from core.rows import rows_of

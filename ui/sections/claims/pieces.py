@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from core.charts.theme import SIGNS
-from core.claims.analysis.answer import AnswerClaims
+from core.claims.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, UNKNOWN
 from core.claims.definitions import STATES
-from core.text.diff import mark_words
 from core.text.display import count, number, visible
+from core.text.occurrence import marked
+from core.text.reading import stems
 from ui.components.evidence.rows import cut
 from ui.plain import shortened
 
@@ -152,5 +153,4 @@ def _removals(answer: AnswerClaims, claim: int) -> str:
 
 
 def _marked(text: str, words: Sequence[str]) -> list[list[Any]]:
-    parts = mark_words(text, " ".join(words)) if words else [(False, text)]
-    return [[visible(part), marked] for marked, part in parts]
+    return [[visible(part), bool(kind)] for kind, part in marked(text, {"word": stems(" ".join(words))})]

@@ -10,11 +10,11 @@ import streamlit as st
 
 from core.charts.claims.evidence_matrix import n_pages
 from core.charts.theme import where_door
-from core.claims import gain_figures, offline_figures
-from core.claims.analysis.question_tables import step_facts
+from core.claims import packaged_figures
 from core.claims.definitions import METRICS, QUADRANTS
 from core.claims.planted import CLEAN, ERRORS, planted_errors, wrong_verdict
 from core.claims.quadrants import UNDEFINED
+from core.claims.scores import step_facts
 from core.conditions import where
 from core.diagnosis import Diagnosis
 from core.text.display import count, number
@@ -42,7 +42,7 @@ def _judge(judge: str | None) -> str:
     if judge is None:
         return "**The claims are not verified against the passages**; verdicts are the file's, if it has any."
     if judge == "offline":
-        weak = f"**weak on hard claims**{_auroc(offline_figures())}"
+        weak = f"**weak on hard claims**{_auroc(packaged_figures('offline'))}"
         return f"Verified by the **offline verifier**, which is {weak}."
     kind, _, name = judge.partition(":")
     who = plain(shortened(name or judge, 100), one_line=True)
@@ -51,7 +51,7 @@ def _judge(judge: str | None) -> str:
     if kind == "gain":
         return (
             f"Verified by how much likelier each passage makes a claim to **{who}**: weak evidence"
-            f"{_auroc(gain_figures(), ' with the packaged model')}."
+            f"{_auroc(packaged_figures('gain'), ' with the packaged model')}."
         )
     if kind == "nli":
         return f"Verified by the NLI cross-encoder **{who}**: whether a passage entails a claim."

@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.text.display import count, number
 from ui import cached, router, show, sources
 from ui.plain import plain
-from ui.sections.confidence import measures, run
+from ui.sections.confidence import run, whatif
 from ui.state import session
 
 MOST = 5_000  # answers: about a minute
@@ -55,13 +55,11 @@ def _result(found: Learned) -> None:
     if weights.best is None:
         st.markdown(f"**Keep the weights in use:** {plain(weights.reason)}.")
     else:
-        low, high = weights.best.gain_interval
         st.markdown(
             f"**Use the weights by {_METHODS[weights.best.method].lower()}:** AUROC "
             f"{number(weights.default_auroc)} → {number(weights.best.auroc)} on answers that they were not "
-            f"learned from (gain {number(weights.best.gain)}, 97.5 % interval {number(low)} to "
-            f"{number(high)}; "
-            f"n = {count(weights.n, 'answer')})."
+            f"learned from (gain {number(weights.best.gain)}, 97.5 % interval "
+            f"{_interval(weights.best.gain_interval)}; n = {count(weights.n, 'answer')})."
         )
     if not weights.learned:
         return
@@ -71,35 +69,29 @@ def _result(found: Learned) -> None:
             f"**In use and {_METHODS[found.proposed.method].lower()}**, on answers that neither was learned "
             "from"
         )
-        measures.table(found.compared, "In use", "Learned")
+        whatif.table(found.compared, "In use", "Learned")
     _maps(found)
     _save(found)
 
 
 def _weights(found: Learned) -> None:
-    in_use = run.found().weighting.weights
-    rows = [
-        {
-            "signal": run.title_of(name),
-            "default": in_use[name],
-            **{
-                f"{one.method}{part}": value
-                for one in found.weights.learned
-                for part, value in (("", one.weights[name]), (" 95 %", _interval(one.intervals[name])))
-            },
-        }
-        for name in found.weights.learned[0].weights
-    ]
+    analysis, learned = run.found(), found.weights.learned
+    names = [*learned[0].weights]
+    table = {
+        "signal": [analysis.used.titles[name] for name in names],
+        "default": [analysis.weighting.weights[name] for name in names],
+    }
     columns = {"signal": show.wide("Weight of", "medium"), "default": show.numeric("In use")}
-    for one in found.weights.learned:
-        columns |= {
-            one.method: show.numeric(_METHODS[one.method]),
-            f"{one.method} 95 %": show.wide("95 % interval", "small"),
-        }
-    show.table(pd.DataFrame(rows), "Learned weights with their intervals", columns)
+    for one in learned:
+        ends = f"{one.method} 95 %"
+        table[one.method] = [one.weights[name] for name in names]
+        table[ends] = [_interval(one.intervals[name]) for name in names]
+        columns[one.method] = show.numeric(_METHODS[one.method])
+        columns[ends] = show.wide("95 % interval", "small")
+    show.table(pd.DataFrame(table), "Learned weights with their intervals", columns)
     gains = "; ".join(
         f"{_METHODS[one.method].lower()} {number(one.gain)} ({_interval(one.gain_interval)})"
-        for one in found.weights.learned
+        for one in learned
     )
     st.caption(
         f"Gain in AUROC ({number(found.weights.default_auroc)} in use; 0.50 by chance), cross-validated, "
@@ -109,16 +101,16 @@ def _weights(found: Learned) -> None:
 
 def _maps(found: Learned) -> None:
     st.markdown(f"**Map from confidence to probability:** {_MAPS[found.method.map.kind]}.")
-    every = [("No map", found.maps["platt"].before)]
-    every += [(_MAPS[kind], mapped.after) for kind, mapped in found.maps.items()]
-    rows = [{"map": title, "ece": one.ece, "brier": one.brier, "mce": one.mce} for title, one in every]
+    every = {"No map": found.maps["platt"].before}
+    every |= {_MAPS[kind]: mapped.after for kind, mapped in found.maps.items()}
+    frame = pd.DataFrame([{"map": title, **vars(one)} for title, one in every.items()])
     columns = {
         "map": show.wide("Map", "medium"),
         "ece": show.numeric("ECE", "%.3f", "Mean gap of confidence and accuracy; lower is better"),
         "mce": show.numeric("MCE", "%.3f", "Largest gap of a bin"),
         "brier": show.numeric("Brier score", "%.3f", "Lower is better; decides which map is kept"),
     }
-    show.table(pd.DataFrame(rows), "Calibration without and with a map, cross-validated", columns)
+    show.table(frame[[*columns]], "Calibration without and with a map, cross-validated", columns)
 
 
 def _interval(ends: tuple[float, float]) -> str:

@@ -14,7 +14,7 @@ from core.text.display import number
 from ui import headlines, questions, show
 from ui.plain import plain
 from ui.sections import Part
-from ui.sections.confidence import combined, run
+from ui.sections.confidence import run
 
 
 def part(query_id: str) -> Part:
@@ -39,10 +39,14 @@ def draw(query_id: str) -> None:
         st.badge(f"{band.icon} {band.word.capitalize()}", color=band.colour)  # type: ignore[arg-type]
         st.markdown(_said(row, analysis.weighting.threshold), width="content")
     if isinstance(row["reason"], str):
-        missing = [analysis.titles[name] for name in _missing(query_id)]
+        parts = analysis.contributions[int(places_of(analysis.queries, query_id)[0])]
+        given = zip(analysis.weighting.weights, parts, strict=True)
+        missing = [analysis.used.titles[name] for name, part in given if np.isnan(part)]
         named = f" Missing: {', '.join(missing)}." if missing else ""
         meaning = headlines.reason(row["reason"], "confidence").meaning
-        st.info(plain(f"{meaning}{named} {analysis.reason}".strip()), icon=":material/do_not_disturb_on:")
+        st.info(
+            plain(f"{meaning}{named} {analysis.used.reason}".strip()), icon=":material/do_not_disturb_on:"
+        )
     if row["reason"] != "no_answer":
         show.chart("confidence", "waterfall", analysis, query_id, of=query_id)
     _combined(row)
@@ -55,17 +59,9 @@ def _said(row: Any, threshold: float) -> str:
     return f"**Confidence {number(row['confidence'])}** {sign} threshold {number(threshold)}: {verdict}"
 
 
-def _missing(query_id: str) -> list[str]:
-    """Return the signals with a weight that the answer lacks."""
-    analysis = run.found()
-    place = int(places_of(analysis.queries, query_id)[0])
-    weights = analysis.weighting.weights.items()
-    return [name for name, weight in weights if weight and np.isnan(analysis.signals[name][place])]
-
-
 def _combined(row: Any) -> None:
     """Draw the combined uncertainty with its parts, where one of them is known."""
-    parts = {title: row[name] for name, (title, _) in combined.PARTS.items()}
+    parts = {title: row[name] for name, (title, _) in run.PARTS.items()}
     if all(np.isnan(value) for value in parts.values()):
         return
     reliable = show.yes_or_no(row["is_reliable"])

@@ -8,16 +8,29 @@ import streamlit as st
 from core.calibration.in_use import WEIGHTS_SETTING, write_weights
 from core.conditions import where
 from core.confidence.analysis import ConfidenceAnalysis
-from core.confidence.definitions import LABELS, METRICS
+from core.confidence.combined import LAMBDAS, RELIABLE_ABOVE
+from core.confidence.definitions import LABELS
 from core.context_score import GREEN, ORANGE, RED
 from core.text.display import count, number, percent, share_interval
-from ui import cached, router, show, sources, step_form
+from ui import cached, headlines, questions, router, show, sources, step_form
 from ui.plain import held, plain
 from ui.state import session
 
 FEWEST = 10  # labelled answers, below which a reliability diagram shows chance
 CALIBRATES = "conformal"  # the diagnostic of the threshold
 BANDS = {one.word: one for one in (GREEN, ORANGE, RED)}
+PARTS = {
+    "retrieval_uncertainty": ("Retrieval", "Entropy of the retrieval scores: 1 where all score alike."),
+    "sampling_uncertainty": ("Sampling", "1 − agreement of the answer with its samples."),
+    "conformal_uncertainty": ("Conformal", "1 − confidence of the conformal score."),
+}
+_RULES = {
+    "is_reliable": "Reliable: {}.** Their MC dropout confidence is above {:g}, and conformal prediction "
+    "does not flag them.",
+    "is_reliable_strict": "By the stricter rule: {}.** Their agreement with the samples is above {:g}, and "
+    "conformal prediction does not flag them.",
+}
+_FROM = {"sampling_uncertainty": "uncertainty", "conformal_uncertainty": "conformal"}
 
 
 def first() -> None:
@@ -38,7 +51,7 @@ def first() -> None:
 
 
 def again() -> None:
-    """Draw the form that measures again, also with the model's own word or with a calibration."""
+    """Draw the form that measures again, with other options."""
     with step_form.folded("Measure again with other options"):
         step_form.on_loaded_run("confidence", "Measure again")
 
@@ -47,11 +60,6 @@ def found() -> ConfidenceAnalysis:
     """Return the analysis of the session's run at the current settings."""
     analysis: ConfidenceAnalysis = cached.diagnosis()["confidence"]
     return analysis
-
-
-def title_of(name: str) -> str:
-    """Return what people call a signal."""
-    return found().titles.get(name, METRICS[name].title if name in METRICS else name)
 
 
 def use(weights: dict[str, float]) -> None:
@@ -64,15 +72,15 @@ def is_usable() -> bool:
     analysis = found()
     if np.isfinite(analysis.confidence).any():
         return True
-    if analysis.reason:
-        st.warning(plain(analysis.reason), icon=":material/link_off:")
+    if analysis.used.reason:
+        st.warning(plain(analysis.used.reason), icon=":material/link_off:")
         st.button(
             "Back to the default weights", icon=":material/undo:", key="confidence_reset", on_click=reset
         )
         return False
     weights = analysis.weighting.weights
     there = {name: weight for name, weight in weights.items() if np.isfinite(analysis.signals[name]).any()}
-    missing = " and ".join(analysis.titles[name] for name in weights if name not in there)
+    missing = " and ".join(analysis.used.titles[name] for name in weights if name not in there)
     if not missing or not sum(there.values()):
         st.info("No answer has all signals that have a weight.", icon=":material/inbox:")
         return False
@@ -82,7 +90,7 @@ def is_usable() -> bool:
         icon=":material/inbox:",
     )
     st.button(
-        f"Weigh {plain(' and '.join(analysis.titles[name] for name in there), one_line=True)} only",
+        f"Weigh {plain(' and '.join(analysis.used.titles[name] for name in there), one_line=True)} only",
         icon=":material/balance:",
         type="primary",
         key="confidence_there",
@@ -154,6 +162,69 @@ def reliability() -> None:
 
 
 def decision() -> None:
-    """Lead to the threshold: what it lets through, and what can be promised of that."""
+    """Say from where on to answer, and lead to the threshold: what it lets through, and what is promised."""
+    final = cached.diagnosis()[CALIBRATES].final
+    if final.threshold is not None:
+        st.markdown(
+            f"**Answer from a confidence of {number(final.threshold)} on:** the lowest from which at most "
+            f"{percent(final.alpha)} wrong answers are certified, by {count(final.n, 'labelled answer')}."
+        )
     if (page := router.page_of(CALIBRATES)) is not None:
         sources.link(page, "Move the threshold: answer or withhold")
+
+
+def combined() -> None:
+    """Draw the most uncertain answers with the parts, or which steps would give them."""
+    frame = found().queries
+    known = int(frame["combined_uncertainty"].notna().sum())
+    if known:
+        mean = number(float(frame["combined_uncertainty"].mean()))
+        st.markdown(f"Mean combined uncertainty **{mean}** (n = {count(known, 'answer')}).")
+    for rule, said in _RULES.items():
+        k, n = found().reliable(rule)
+        if n:
+            st.markdown("**" + said.format(f"{k:,} of {count(n, 'answer')}", RELIABLE_ABOVE))
+    if frame["mc_confidence"].isna().all() and frame["sampling_uncertainty"].notna().any():
+        st.caption("MC dropout confidence is not measured: turn on *Measure embeddings too* in the settings.")
+    _missing()
+    if not known:
+        return
+    columns = {
+        "question": show.wide("Question"),
+        "combined_uncertainty": show.numeric(
+            "Combined",
+            about=" + ".join(
+                f"{weight:g} · {title.lower()}"
+                for weight, (title, _) in zip(LAMBDAS, PARTS.values(), strict=True)
+            ),
+        ),
+        **{name: show.numeric(title, about=about) for name, (title, about) in PARTS.items()},
+        "is_reliable": st.column_config.CheckboxColumn("Reliable", width="small"),
+        "is_reliable_strict": st.column_config.CheckboxColumn("By the stricter rule", width="small"),
+        "correct": st.column_config.CheckboxColumn("Correct", width="small"),
+    }
+    shown = frame.sort_values("combined_uncertainty", ascending=False, kind="stable", na_position="last")
+    st.caption("The most uncertain first; choose a row to open its question.")
+    questions.table(
+        shown.reset_index(drop=True), "Combined uncertainty of each answer", columns, "confidence_combined"
+    )
+
+
+def _missing() -> None:
+    """Say which parts no answer has, and which page has the step for each."""
+    frame = found().queries
+    for name, (title, _) in PARTS.items():
+        if frame[name].notna().any():
+            continue
+        diagnostic = _FROM.get(name)
+        if diagnostic is None:
+            st.caption(f"{title}: no question has two passages with retrieval scores.")
+            continue
+        lacks = headlines.lacks(diagnostic)
+        page = router.page_of(diagnostic)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"**{title} is missing.** {plain(lacks or 'No answer has a value.')}", width="content"
+            )
+            if page is not None:
+                sources.link(page, plain(cached.diagnosis().diagnostic(diagnostic).title))

@@ -213,11 +213,7 @@ def drift() -> None:
         f"times, the alarm, with a probability of at most {percent(one.level)}. The bet sees a change of "
         "level, not of spread."
     )
-    left, right = st.columns(2)
-    with left:
-        show.chart("conformal", "p_value_plot")
-    with right:
-        show.chart("conformal", "martingale")
+    show.chart("conformal", "p_value_plot")
 
 
 def groups() -> None:
@@ -233,16 +229,19 @@ def groups() -> None:
         "finite. Verdicts and tests use the threshold of the group: one for all may flag too many in one "
         "group and too few in another."
     )
-    show.chart("conformal", "group_coverage")
     columns = {
         "group": show.wide("Group", "medium"),
         "n_calibration": show.numeric("Calibration n", "localized", "Correct answers that calibrate"),
         "threshold": show.numeric("Threshold"),
         "n_test": show.numeric("Test n", "localized", "Correct answers that test"),
         "n_covered": show.numeric("Not flagged", "localized"),
+        "share": show.numeric("Share not flagged"),
         "low": show.numeric("Band from", about="Where the share not flagged lies in 95 of 100 calibrations"),
         "high": show.numeric("to"),
         "reason": show.wide("Undefined because"),
     }
-    shown = frame.assign(threshold=frame["threshold"].where(frame["threshold"] < math.inf))
+    shown = frame.assign(
+        threshold=frame["threshold"].where(frame["threshold"] < math.inf),
+        share=frame["n_covered"] / frame["n_test"].where(frame["n_test"] > 0),
+    )
     show.table(shown, "Threshold and coverage of each group", columns)

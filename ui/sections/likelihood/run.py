@@ -40,14 +40,17 @@ def approximate() -> None:
 
 
 def evidence() -> None:
-    """Draw each passage by what it does to the answer and to the reference."""
+    """Draw each passage by what it does to the answer and to the reference, where both are known."""
+    if not cached.chart("likelihood", "answer_against_reference").data:
+        st.caption("No passage has both drops: score answers that have a reference answer.")
+        return
     st.markdown(
         "Bottom right: the passage raises the given answer and lowers the correct one. Top left: it raises "
         "the correct answer, but not the given one. 0.69 nats double a probability."
     )
-    titles = {"all": "All answers", "correct": "Correct", "incorrect": "Not correct"}
+    titles = {"": "All answers", "yes": "Correct", "no": "Not correct"}
     shown = show.choice("Answers", titles, "likelihood_shown")
-    correct = {"all": None, "correct": True, "incorrect": False}[shown]
+    correct = shown == "yes" if shown else None
     show.chart("likelihood", "answer_against_reference", correct=correct)
 
 

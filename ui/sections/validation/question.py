@@ -11,7 +11,7 @@ import streamlit as st
 from core.charts.theme import SIGNS
 from core.text.display import count, number, visible
 from core.validation.definitions import METRICS, REASONS_OF_VALIDATORS
-from core.validation.rows import served
+from core.validation.fallback import served
 from core.validation.types import Code, Severity, Verdict
 from ui import cached, headlines, questions, show
 from ui.components import evidence

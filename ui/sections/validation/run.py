@@ -59,7 +59,7 @@ def figures() -> None:
         show.chart("validation", "flag_rates")
     else:
         st.subheader("What do the validators say?", anchor=False)
-        if analysis.trial is None:
+        if not analysis.stopped.n:
             st.info(f"{UNLABELLED} Reference answers would tell.", icon=":material/help:")
         show.chart("validation", "verdict_counts")
     if len(analysis.reasons):
@@ -120,7 +120,7 @@ def reasons() -> None:
         return
     defined = [REASONS_OF_VALIDATORS[code] for code in frame["reason"]]
     shown = frame.assign(title=[one.title for one in defined], meaning=[one.meaning for one in defined])
-    if analysis.trial is None:
+    if not analysis.stopped.n:
         shown[["wrong_flagged", "right_flagged"]] = math.nan
     columns = {
         "title": show.wide("Reason", "medium"),
@@ -137,8 +137,8 @@ def reasons() -> None:
 def on_off() -> None:
     """Draw how many incorrect answers reach the user with validators and without, and what is lost."""
     analysis = found()
-    one, stopped = analysis.trial, analysis.stopped
-    if one is None:
+    stopped = analysis.stopped
+    if not stopped.n:
         st.info(
             f"{UNLABELLED} How many incorrect answers validation keeps from the user is unknown: add "
             "`reference_answers` to the questions.",
@@ -148,19 +148,21 @@ def on_off() -> None:
         return
     if not stopped.n_flagged:
         st.markdown(
-            f"**{_of(one.off)} labelled answers are incorrect.** Validation stops no labelled answer."
+            f"**{_of(stopped.off)} labelled answers are incorrect.** Validation stops no labelled answer."
         )
         return
-    difference, low, high = (number(100 * value, "{:+.0f}") for value in (one.difference, *one.interval))
+    difference, low, high = (
+        number(100 * value, "{:+.0f}") for value in (stopped.on.rate - stopped.off.rate, *stopped.change)
+    )
     show.sentence(
-        f"**{_of(one.off)} labelled answers are incorrect; with validators on {one.on.count:,} still reach "
-        f"the user:** {difference} percentage points (95 % interval {low} to {high})."
+        f"**{_of(stopped.off)} labelled answers are incorrect; with validators on {stopped.on.count:,} still "
+        f"reach the user:** {difference} percentage points (95 % interval {low} to {high})."
     )
     told = "" if math.isnan(stopped.p_value) else f" ({p_text(stopped.p_value)})"
     st.markdown(
-        f"{_of(one.reduction)} incorrect answers stopped{_interval(one.reduction)}, "
-        f"{number(stopped.expected, '{:.1f}')} by chance{told}. Price: {_of(one.lost)} correct answers "
-        f"lost{_interval(one.lost)}."
+        f"{_of(stopped.wrong)} incorrect answers stopped{_interval(stopped.wrong)}, "
+        f"{number(stopped.expected, '{:.1f}')} by chance{told}. Price: {_of(stopped.right)} correct answers "
+        f"lost{_interval(stopped.right)}."
     )
     st.caption(METRICS["stopped"].meaning)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.decomposition.decompose import SCHEMA, decompose, decompositions
+from core.claims.decomposition.decompose import SCHEMA, decompositions
 from core.claims.decomposition.split import split_claims
 from core.errors import BackendError, TransientError
 from core.llm import Completion
@@ -24,6 +24,10 @@ BIRTH, PRIZE, BERN = (
     "Albert Einstein won the Nobel Prize in 1921.",
     "Albert Einstein may have lived in Bern.",
 )
+
+
+def decompose(*arguments):
+    return [found.claims for found in decompositions(*arguments)]
 
 
 def reply(*claims):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from core.claims.verifiers.checks import CHECKS
-from core.claims.verifiers.features import FEATURES, pair_features
-from core.claims.verifiers.vectors import VectorMemory
+from core.claims.verifiers.features import FEATURES, VectorMemory, pair_features
 from core.llm.embeddings import SentenceEmbedder
 from core.text.words import words
+from tests.core.claims.claim_runs import WordByWord
 
 
-class OneHot:
+class OneHot(WordByWord):
     """Each word its own direction: a token is matched by the same word and by nothing else."""
 
     def __init__(self):
@@ -59,15 +59,14 @@ def test_empty_groups_keep_their_shape(claims, passages):
 
 
 def test_every_text_is_read_once_and_together():
-    class Counting:
+    class Counting(OneHot):
         def __init__(self):
+            super().__init__()
             self.batches = []
 
         def embed_tokens(self, texts):
             self.batches.append(list(texts))
-
-        def embed(self, texts):
-            return OneHot().embed(texts)
+            return super().embed_tokens(texts)
 
     embedder = Counting()
     memory = VectorMemory(embedder)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from core.claims.verifiers.checked import CheckedVerifier
-from core.claims.verifiers.joint import joint_support
+from core.claims.verifiers.checked import CheckedVerifier, joint_support
 
 
 class Both:

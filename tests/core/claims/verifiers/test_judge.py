@@ -42,7 +42,7 @@ def test_verdicts_and_calls(most, calls):
     llm = ScriptedLLM(by_words)
     found = judged(JudgeVerifier(llm, claims_per_call=most), CLAIMS, PASSAGES)
     assert found.probability.tolist() == RIGHT
-    assert (llm.calls, found.reasons) == (calls, ())
+    assert (llm.calls, found.reason) == (calls, None)
     assert np.isnan(found.agreement).all()
     assert {request.temperature for request in llm.requests} == {0.0}
 
@@ -50,7 +50,7 @@ def test_verdicts_and_calls(most, calls):
 def test_many_answers_are_asked_together():
     llm = ScriptedLLM(by_words)
     groups = [(CLAIMS, PASSAGES), ([], PASSAGES), (["lake"], ["a lake", ""])]
-    found = JudgeVerifier(llm).support_many(groups)
+    found = [one.probability for one in JudgeVerifier(llm).judge_many(groups)]
     assert [m.shape for m in found] == [(3, 2), (0, 2), (1, 2)]
     assert found[0].tolist() == RIGHT
     np.testing.assert_array_equal(found[2], [[1, np.nan]])
@@ -70,7 +70,7 @@ def test_a_reply_that_cannot_be_used_leaves_its_cells_unscored(reply):
     llm = ScriptedLLM(lambda request: reply if asked_about(request)[0] == "a lake" else by_words(request))
     found = judged(JudgeVerifier(llm), CLAIMS, PASSAGES)
     np.testing.assert_array_equal(found.probability, [[1, np.nan], [1, np.nan], [0, np.nan]])
-    assert len(found.reasons) == 1 and found.reasons[0]
+    assert found.reason
 
 
 def test_a_repaired_reply_counts_both_calls():
@@ -98,7 +98,7 @@ def test_repeats_that_fail_are_left_out_of_the_share():
     llm = ScriptedLLM(lambda r: "?" if r.seed == 0 else json.dumps({"1": "SUPPORTED"}))
     found = judged(JudgeVerifier(llm, repeats=2), ["a"], ["b"])
     assert found.probability.tolist() == [[1.0]]
-    assert found.reasons and np.isnan(found.agreement).all()
+    assert found.reason and np.isnan(found.agreement).all()
 
 
 def test_texts_cannot_leave_their_strings():
@@ -149,7 +149,7 @@ def test_log_probabilities_of_the_labels():
     found = judged(JudgeVerifier(llm), ["a", "b", "c", ""], ["x", "y"])
     np.testing.assert_allclose(found.probability, [[0.9] * 2, [0.25] * 2, [np.nan] * 2, [np.nan] * 2])
     assert (llm.n_readings, llm.calls) == (12, 0)
-    assert "context" in found.reasons[0]
+    assert "context" in found.reason
 
 
 @pytest.mark.parametrize("option", ["claims_per_call", "repeats"])
@@ -167,7 +167,7 @@ def test_nothing_to_judge_asks_nothing():
 def test_a_real_server_gives_verdicts(llama):
     llm = open_llm("openai", "smollm2-135m", base_url=f"{llama}/v1")
     found = judged(JudgeVerifier(llm), ["The mill is red.", "It rained."], ["The mill is red and old."])
-    assert found.reasons == ()
+    assert found.reason is None
     assert np.isin(found.probability, (0, 1)).all()
 
 

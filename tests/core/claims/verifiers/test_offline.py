@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from core.claims.language.self_contained import self_contained
+from core.claims.self_contained import self_contained
 from core.claims.types import Claim
 from core.claims.verifiers.checks import CHECKS
 from core.claims.verifiers.features import FEATURES, PairFeatures
@@ -16,10 +16,12 @@ from core.claims.verifiers.offline import (
     OfflineVerifier,
     OfflineWeights,
     default_verifier,
-    offline_figures,
+    packaged_figures,
     packaged_weights,
 )
 from core.llm.embeddings import SentenceEmbedder
+
+CAP = packaged_weights(OfflineWeights, "offline").cap
 
 
 def pairs(values, checks):
@@ -68,7 +70,7 @@ def test_probabilities_by_hand(values, checks, expected):
 
 
 def test_the_packaged_weights_never_punish_likeness_and_say_where_they_come_from():
-    weights = packaged_weights()
+    weights = packaged_weights(OfflineWeights, "offline")
     assert min(weights.weights) >= 0 < max(weights.weights)
     assert set(weights.features) <= set(FEATURES)
     assert set(weights.floors) <= set(CHECKS)
@@ -113,7 +115,7 @@ def test_the_better_passage_is_preferred(verifier):
 )
 def test_a_contradiction_in_a_word_keeps_the_probability_low(verifier, claim, passage):
     against, same = verifier.support([claim], [passage, claim])[0]
-    assert against <= packaged_weights().cap
+    assert against <= CAP
     assert same > 0.8
 
 
@@ -145,7 +147,7 @@ def test_it_tells_which_sentence_supports(verifier):
 
 
 def test_figures_come_with_their_intervals():
-    figures = offline_figures()
+    figures = packaged_figures("offline")
     assert {"ExpertQA all AUROC", "HaluEval equal length AUROC"} <= set(figures)
     for found in figures.values():
         assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
@@ -251,19 +253,19 @@ def test_likeness_of_the_question_does_not_support_a_wrong_value(verifier, passa
     claims = [self_contained(Claim(value), question).text for value in (right, wrong)]
     assert all(claim.startswith(question) for claim in claims)
     yes, no = verifier.support(claims, [passage])[:, 0]
-    assert yes > 0.5 > packaged_weights().cap >= no
+    assert yes > 0.5 > CAP >= no
 
 
 def test_a_yes_and_a_value_elsewhere_are_not_supported(verifier):
     claims = ["Is the Leda Canal 82 km long? yes", "When was the Leda Canal opened? 1914"]
     M = verifier.support(claims, [CANAL, BEES])
-    assert (M[0] <= packaged_weights().cap).all()
+    assert (M[0] <= CAP).all()
     assert M[1, 1] < 0.1
 
 
 def test_a_value_without_its_question_is_not_supported_by_being_there(verifier):
     there, absent = verifier.support(["1950", "1951"], [CANAL])[:, 0]
-    assert absent <= packaged_weights().cap < there < 0.5
+    assert absent <= CAP < there < 0.5
 
 
 def test_each_text_is_read_once_over_many_batches():

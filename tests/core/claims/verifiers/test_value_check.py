@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.claims.verifiers.value_check import around, check_ideographs, check_mention, check_value
+from core.claims.verifiers.checks import around, check_ideographs, check_mention, check_value
 
 PASSAGE = (
     "The cable left Ireland on 13 July. It was landed at Heart's Content on July 27, 1866. It had a warranty of "

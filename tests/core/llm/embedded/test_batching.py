@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.llm.embedded.batching import batches
+from core.llm.embedded.scoring import batches
 
 
 def test_a_processor_takes_one_after_another_as_they_came():

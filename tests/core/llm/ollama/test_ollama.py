@@ -12,8 +12,7 @@ from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache, Message, Request, open_llm, request_key
 from core.llm.backends import PullProgress
-from core.llm.ollama.errors import Unreadable
-from core.llm.ollama.server import find_server, full_name, server_address
+from core.llm.ollama.server import Unreadable, find_server, full_name, server_address
 from core.llm.prompts import answer_messages
 from core.llm.remote import Overloaded
 from core.pipeline import RetryPolicy, RunOptions

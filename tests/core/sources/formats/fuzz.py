@@ -19,7 +19,7 @@ from core.run import Run
 from core.sources.dataset import read_dataset
 from core.sources.formats import FORMATS, import_file
 from core.sources.formats.records import records_of
-from core.sources.templates import template_csv
+from core.sources.templates import TEMPLATES, template_csv
 from tests.core.sources.formats import (
     test_format_deepeval,
     test_format_inspectorraget,
@@ -46,8 +46,7 @@ def _lines(values: list[Any]) -> bytes:
 
 EXAMPLES: dict[str, bytes] = {
     **{path.name: path.read_bytes() for path in sorted(FILES.iterdir()) if path.is_file()},
-    "influence.csv": template_csv().encode(),
-    **{f"{kind}.csv": template_csv(kind).encode() for kind in ("labels", "claims", "samples")},
+    **{f"{kind}.csv": template_csv(kind).encode() for kind in TEMPLATES},
     "deepeval.json": _json(test_format_deepeval.CASES),
     "inspectorraget.json": _json(test_format_inspectorraget.FILE),
     "inspectorraget-1.json": _json(test_format_inspectorraget.V1),

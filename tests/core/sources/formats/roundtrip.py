@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from core.errors import InputError
 from core.run import Run
 from core.sources.content import read_content
+from core.sources.formats import FORMATS, import_file
 from core.sources.formats.records import records_of, run_of
 from core.sources.report import IssueLog
 
@@ -22,6 +25,28 @@ def content_of(value, name="up.json"):
 def lines(values):
     """Return values as JSON Lines."""
     return "\n".join(json.dumps(value) for value in values).encode()
+
+
+def in_csv(rows, **options):
+    """Return rows as a CSV of all their columns."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), **options)
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def loaded(data):
+    """Return the records of a JSON list, or of JSON Lines."""
+    return json.loads(data) if data.startswith(b"[") else [json.loads(line) for line in data.splitlines()]
+
+
+def there_and_back(value, folder, name="x", **options):
+    """Return what is imported of a file, and the records that its format writes of the saved run."""
+    imported = import_file(value if isinstance(value, bytes) else json.dumps(value).encode(), name, **options)
+    imported.run.save(folder / "run")
+    file_format = FORMATS[imported.run.manifest["dataset"]["format"]]
+    return imported, loaded(file_format.write(records_of(Run.load(folder / "run"))))
 
 
 def read_as(file_format, value):

@@ -1,17 +1,14 @@
-import csv
-import io
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from core.run import Run
+from core.errors import InputError
 from core.sources.content import read_content
 from core.sources.formats import detect, import_file
 from core.sources.formats.deepeval import FORMAT
 from core.sources.formats.records import Record, RecordPassage, records_of
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import in_csv, there_and_back
 
 CASES = [
     {
@@ -41,25 +38,10 @@ CAMEL = {
 }  # fmt: skip
 
 
-def there_and_back(value, folder, name="x.json", **options):
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, json.loads(FORMAT.write(records_of(Run.load(folder / "run"))))
-
-
 def read(value, name="x.json"):
     log = IssueLog()
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     return FORMAT.read(read_content(data, name), log), log
-
-
-def in_csv(rows):
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)))
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
 
 
 def test_a_list_of_test_cases_comes_back_as_it_was(tmp_path):
@@ -205,6 +187,24 @@ def test_conversations_are_refused_by_name():
     assert log.first_error.column == "turns" and len(result.records) == 1
 
 
+def test_conversations_of_a_test_run_are_listed_too():
+    """They stand beside its test cases, of which there may be none."""
+    talk = {
+        "name": "c",
+        "turns": [{"role": "user", "content": "hi?", "order": 0}],
+        "metricsData": [],
+        "flaky": False,
+    }
+    run = {
+        "testRunData": {"testCases": [], "conversationalTestCases": [talk], "prompts": [], "testPassed": 1}
+    }
+    with pytest.raises(InputError, match=r"row 1, field turns: .* expected a test case of one turn"):
+        import_file(json.dumps(run).encode(), ".latest_test_run.json")
+    run["testRunData"]["testCases"] = [{"input": "q", "actualOutput": "r", "metricsData": None}]
+    imported = import_file(json.dumps(run).encode(), ".latest_test_run.json")
+    assert imported.report.rejected["row"].to_list() == [2] and imported.report.n_kept == 1
+
+
 @pytest.mark.parametrize(
     ("case", "field"),
     [
@@ -270,50 +270,3 @@ def test_it_is_recognised_by_its_names_only():
     assert FORMAT.recognise(read_content(b'[{"input": "q", "output": "a", "context": []}]', "x")) == 0
     assert FORMAT.recognise(read_content(b'[{"actual_output": "q"}]', "x")) == 0
     assert FORMAT.recognise(read_content(b"[null]", "x")) == 0
-
-
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["=1+1", "\ud800", "a|b;c"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-NAMES = st.sampled_from([*CASES[0], *CAMEL.values(), "metrics_data", "metricsData", "turns", "x", ""])
-CASE = st.dictionaries(NAMES, ANY | st.lists(st.text(max_size=4), max_size=3), max_size=9)
-
-
-@given(st.lists(CASE | ANY, max_size=5))
-def test_any_test_cases_are_read_or_named(cases):
-    result, log = read([CASES[0], *cases])
-    assert len(result.records) + len(result.rejected) == len(cases) + 1
-    errors = [issue for issue in log.listed() if issue.severity == "error"]
-    assert [issue.row for issue in errors] == [number for number, _, _ in result.rejected]
-    assert all(issue.column for issue in errors)
-    back = FORMAT.write(result.records)
-    assert FORMAT.write(read(back)[0].records) == back
-
-
-@settings(max_examples=8)
-@given(st.lists(CASE, min_size=20, max_size=40))
-def test_any_test_cases_make_a_run_that_comes_back(cases):
-    back = FORMAT.write(
-        records_of(import_file(json.dumps([CASES[0], *cases]).encode(), "x.json", "deepeval").run)
-    )
-    assert FORMAT.write(records_of(import_file(back, "x.json", "deepeval").run)) == back
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            NAMES.filter(bool),
-            st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
-            max_size=6,
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_any_table_is_read_or_named(rows):
-    data = in_csv([{"input": "q", "actual_output": "r"}, *rows])
-    result, log = read(data, "x.csv")
-    assert len(result.records) + len(result.rejected) == len(read_content(data, "x.csv").entries)
-    assert all(issue.row and issue.column for issue in log.listed())

@@ -3,17 +3,15 @@ import io
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.run import Run
 from core.sources.content import read_content
 from core.sources.dataset import read_dataset
 from core.sources.formats import detect, import_file
 from core.sources.formats.jsonl import FORMAT
-from core.sources.formats.records import Record, RecordClaim, RecordPassage, records_of
+from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import lines, loaded, there_and_back
 
 RECORDS = [
     {
@@ -44,20 +42,6 @@ RECORDS = [
     },
     {"id": "q3", "question": "天安门在哪里？", "answer": "在北京。"},
 ]
-
-
-def lines(records):
-    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode()
-
-
-def loaded(data):
-    return [json.loads(line) for line in data.decode().splitlines()]
-
-
-def there_and_back(data, folder, name="x.jsonl", **options):
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, loaded(FORMAT.write(records_of(Run.load(folder / "run"))))
 
 
 def read(data, name="x.jsonl"):
@@ -248,34 +232,3 @@ def test_it_is_recognised_by_a_question_with_something_beside_it():
     assert detect(read_content(lines(RECORDS), "x")) is FORMAT
     assert FORMAT.recognise(read_content(b'[{"question": "q"}]', "x")) == 0
     assert FORMAT.recognise(read_content(b'[{"answer": "q", "passages": []}]', "x")) == 0
-
-
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["=1+1", "\ud800", "\x00"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "id", "score", "is_gold", "title", "name", "by", "value"]), inner, max_size=4),
-    max_leaves=8,
-)  # fmt: skip
-NAMES = st.sampled_from(
-    [*RECORDS[0], "query", "documents", "reference_answers", "gold", "corpus", "reported", "source", ""]
-)
-RECORD = st.dictionaries(NAMES, ANY | st.lists(st.text(max_size=4), max_size=3), max_size=9)
-
-
-@given(st.lists(RECORD | ANY, max_size=5))
-def test_any_records_are_read_or_named(records):
-    result, log = read(json.dumps([RECORDS[0], *records]).encode())
-    assert len(result.records) + len(result.rejected) == len(records) + 1
-    errors = [issue for issue in log.listed() if issue.severity == "error"]
-    assert [issue.row for issue in errors] == [number for number, _, _ in result.rejected]
-    assert all(issue.column for issue in errors)
-    back = FORMAT.write(result.records)
-    assert FORMAT.write(read(back)[0].records) == back
-
-
-@settings(max_examples=8)
-@given(st.lists(RECORD, min_size=20, max_size=40))
-def test_any_records_make_a_run_that_comes_back(records):
-    back = FORMAT.write(
-        records_of(import_file(json.dumps([RECORDS[0], *records]).encode(), "x", "jsonl").run)
-    )
-    assert FORMAT.write(records_of(import_file(back, "x.jsonl", "jsonl").run)) == back

@@ -1,18 +1,13 @@
-import csv
-import io
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from core.errors import InputError
-from core.run import Run
 from core.sources.content import read_content
-from core.sources.formats import detect, import_file
+from core.sources.formats import detect
 from core.sources.formats.ragas import FORMAT
-from core.sources.formats.records import Record, RecordPassage, records_of
+from core.sources.formats.records import Record, RecordPassage
 from core.sources.report import IssueLog
+from tests.core.sources.formats.roundtrip import in_csv, lines, loaded, there_and_back
 
 # As EvaluationDataset.to_jsonl writes samples: fields that are None are left out.
 SAMPLES = [
@@ -44,31 +39,9 @@ SAMPLES = [
 ]
 
 
-def lines(records):
-    return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode()
-
-
-def loaded(data):
-    return [json.loads(line) for line in data.decode().splitlines()]
-
-
-def there_and_back(data, folder, name="x.jsonl", **options):
-    imported = import_file(data, name, **options)
-    imported.run.save(folder / "run")
-    return imported, loaded(FORMAT.write(records_of(Run.load(folder / "run"))))
-
-
 def read(data, name="x.jsonl"):
     log = IssueLog()
     return FORMAT.read(read_content(data, name), log), log
-
-
-def in_csv(rows, **options):
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), **options)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
 
 
 def test_json_lines_come_back_as_they_were(tmp_path):
@@ -347,58 +320,3 @@ def test_it_is_recognised_by_its_names_only():
     assert FORMAT.recognise(read_content(b'[{"question": "q", "answer": "a", "response": "g"}]', "x")) == 0
     assert FORMAT.recognise(read_content(b"[1, 2]", "x")) == 0
     assert FORMAT.recognise(read_content(b"{}", "x")) == 0
-
-
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["=1+1", "\ud800", "q" * 2_000]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-NAMES = st.sampled_from(["user_input", "question", "retrieved_contexts", "retrieved_context_ids", "reference_contexts", "reference_context_ids", "response", "multi_responses", "reference", "ground_truths", "rubrics", "id", "x"])  # fmt: skip
-
-
-ENTRIES = st.dictionaries(NAMES, ANY | st.lists(st.text(max_size=4), max_size=3), max_size=8) | ANY
-
-
-@given(st.lists(ENTRIES, max_size=5))
-def test_any_samples_are_read_or_named(entries):
-    result, log = read(json.dumps([SAMPLES[0], *entries]).encode(), "x.json")
-    assert len(result.records) + len(result.rejected) == len(entries) + 1
-    errors = [issue for issue in log.listed() if issue.severity == "error"]
-    assert [issue.row for issue in errors] == [number for number, _, _ in result.rejected]
-    assert all(issue.column for issue in errors)
-    back = FORMAT.write(result.records)
-    assert FORMAT.write(read(back)[0].records) == back
-
-
-@settings(max_examples=8)
-@given(st.lists(ENTRIES, min_size=20, max_size=40))
-def test_any_samples_make_a_run_that_comes_back(entries):
-    imported = import_file(json.dumps([SAMPLES[0], *entries]).encode(), "x.json", "ragas")
-    report = imported.report
-    assert report.n_rows == len(entries) + 1 and report.n_kept + len(report.rejected) == report.n_rows
-    back = FORMAT.write(records_of(imported.run))
-    assert FORMAT.write(records_of(import_file(back, "x.jsonl", "ragas").run)) == back
-
-
-@given(
-    st.lists(
-        st.dictionaries(
-            NAMES, st.text(max_size=12) | st.lists(st.text(max_size=3), max_size=3).map(str), max_size=6
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_any_table_is_read_or_named(rows):
-    try:
-        data = in_csv([{"user_input": "q", "response": "r"}, *rows], restval="")
-    except UnicodeEncodeError:
-        return
-    try:
-        result, log = read(data, "x.csv")
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert len(result.records) + len(result.rejected) == len(read_content(data, "x.csv").entries)
-        assert all(issue.row and issue.column for issue in log.listed())

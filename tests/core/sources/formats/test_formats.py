@@ -13,15 +13,17 @@ from core.sources.content import read_content
 from core.sources.formats import FORMATS, IMPORT_FORMATS, detect, import_file
 from core.sources.formats.records import records_of
 from core.sources.formats.writing import marked, unmarked
-from core.sources.influence_csv import read_influence_csv
 from core.sources.mapping import suggest_mapping
 from core.sources.templates import template_csv
+from tests.core.sources.formats.roundtrip import damaged
 
 ROOT = Path(__file__).parents[4]
 RAGAS = {"user_input": "q", "retrieved_contexts": ["c"], "response": "r", "reference": "x"}
 EXAMPLES = {
     "claims-csv": [{"question": "q", "claim": "a", "passage_id": "d", "text": "c", "support": 1}],
+    "influence-csv": [{"question": "q", "text": "c", "influence_score": 1}],
     "samples-csv": [{"question": "q", "sample": "a", "seed": 1}],
+    "verdicts-csv": [{"question": "q", "answer": "a", "validator": "v", "passed": True}],
     "passages-csv": [{"question": "q", "passage_id": "d", "text": "c"}],
     "ragas": [RAGAS],
     "ragchecker": {
@@ -183,13 +185,15 @@ def test_every_format_knows_its_own_file_and_no_other_takes_it(name):
     assert imported.run.manifest["dataset"]["format"] == name
     assert imported.run.queries["question"].to_list() == ["q"]
     texts = imported.run.passages["text"].dropna().to_list()
-    assert texts == ([] if name in ("rag-uncertainty", "samples-csv") else ["c"])  # these do not keep them
+    assert texts == (
+        [] if name in ("rag-uncertainty", "samples-csv", "verdicts-csv") else ["c"]
+    )  # these do not keep them
     assert imported.report.notes[0] == f"Auto-detected from field names: {FORMATS[name].title} ({name})."
     assert imported.run.manifest["notes"] == list(imported.report.notes)
 
 
 def test_names_of_formats():
-    assert IMPORT_FORMATS[:2] == ("auto", "influence-csv") and IMPORT_FORMATS[2:] == tuple(FORMATS)
+    assert ("auto", *FORMATS) == IMPORT_FORMATS
     assert all(
         name == f.name and f.title and (f.write is None or (f.losses and f.suffix in (".json", ".jsonl")))
         for name, f in FORMATS.items()
@@ -227,11 +231,11 @@ def test_a_format_that_is_named_is_used():
 
 def test_an_influence_csv_goes_its_own_way():
     data = template_csv().encode()
-    imported, plain = import_file(data, "t.csv"), read_influence_csv(data, "t.csv")
+    imported, plain = import_file(data, "t.csv"), import_file(data, "t.csv", "influence-csv")
     assert imported.run.run_id == plain.run.run_id
     assert imported.run.manifest["dataset"]["format"] == "influence-csv"
-    assert imported.report.notes == ("Read as an influence CSV (influence-csv).", *plain.report.notes)
-    assert imported.run.manifest["notes"][0].startswith("Read as an influence CSV")
+    assert imported.report.notes == ("Auto-detected from field names: Influence CSV (influence-csv).",)
+    assert imported.run.manifest["notes"][0].startswith("Auto-detected from field names: Influence CSV")
     assert imported.run.passages.equals(plain.run.passages)
     assert import_file(gzip.compress(data), "t.csv.gz").run.queries.equals(plain.run.queries)
     with pytest.raises(InputError, match="no column for the question"):
@@ -516,35 +520,11 @@ def test_the_document_names_every_format_and_every_loss():
             assert " ".join(loss.split()) in text, loss
 
 
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["=1+1", "\ud800"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-
-
-def paths(value, path=()):
-    """Every place in a JSON value."""
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, entry in items:
-        yield from paths(entry, (*path, key))
-
-
-def with_value(value, path, new):
-    if not path:
-        return new
-    changed = dict(value) if isinstance(value, dict) else list(value)
-    changed[path[0]] = with_value(value[path[0]], path[1:], new)
-    return changed
-
-
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_any_value_anywhere_gives_a_run_or_one_sentence(name, data):
-    example = EXAMPLES[name]
-    changed = with_value(example, data.draw(st.sampled_from(list(paths(example)))), data.draw(ANY))
+    changed = data.draw(damaged(EXAMPLES[name], most=1))
     try:
         imported = import_file(json.dumps(changed).encode(), "x.json", name)
     except InputError as error:

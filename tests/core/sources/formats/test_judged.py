@@ -67,7 +67,7 @@ def test_every_column_of_confidences_is_a_signal_and_the_first_is_the_confidence
     assert run["confidences"]["name"].unique().tolist() == ["confidence", "judge_s_confidence"]
     found = Diagnosis(run)["confidence"]
     assert found.confidence.tolist() == [0, 0.25, 0.5, 0.75]
-    assert found.choices[1].values.tolist() == [1, 0.75, 0.5, 0.25]
+    assert found.used.choices[1].values.tolist() == [1, 0.75, 0.5, 0.25]
 
 
 def test_a_number_beyond_one_is_no_confidence():

@@ -1,1 +1,0 @@
-"""Sentences, bare values, numbers, dates and stems of English, Vietnamese and Chinese texts."""
