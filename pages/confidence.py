@@ -31,5 +31,4 @@ if show.needs_run():
             run.combined()
         run.again()
 
-        st.subheader("Questions", anchor=False)
         worklist.door("confidence")

@@ -40,5 +40,4 @@ if show.needs_run():
         store.draw()
 
     if is_calibrated:
-        st.subheader("Questions", anchor=False)
         worklist.door("conformal")

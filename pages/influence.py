@@ -1,5 +1,3 @@
-import streamlit as st
-
 from ui import headlines, show, worklist
 from ui.router import require_entrypoint
 from ui.sections.influence import run
@@ -16,5 +14,4 @@ if headlines.opening("influence"):
         run.agreement()
         run.spread()
 
-    st.subheader("Questions", anchor=False)
     worklist.door("influence")

@@ -1,24 +1,16 @@
 import streamlit as st
 
-from ui import headlines, job_panel, show, worklist
+from ui import step_form, worklist
 from ui.router import require_entrypoint
 from ui.sections.likelihood import run
 
 require_entrypoint()
-headlines.heading("likelihood")
+if step_form.opening("likelihood", run.first):
+    run.approximate()
+    run.again()
 
-job_panel.draw("likelihood")
-if show.needs_run():
-    if headlines.lacks("likelihood"):
-        run.first()
-    else:
-        run.approximate()
-        headlines.body("likelihood")
-        run.again()
+    st.subheader("Effect of each passage on the given and the correct answer", anchor=False)
+    run.evidence()
+    run.more()
 
-        st.subheader("Effect of each passage on the given and the correct answer", anchor=False)
-        run.evidence()
-        run.more()
-
-        st.subheader("Questions", anchor=False)
-        worklist.door("likelihood")
+    worklist.door("likelihood")

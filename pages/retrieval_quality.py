@@ -12,5 +12,4 @@ if headlines.opening("retrieval_quality"):
     st.subheader("Metrics by depth", anchor=False)
     retrieval_quality.metrics()
 
-    st.subheader("Questions", anchor=False)
     worklist.door("retrieval_quality")

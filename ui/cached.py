@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -29,19 +29,19 @@ from ui.library import SavedRun
 from ui.state import session, settings
 
 _Key = tuple[Any, ...]
+_T = TypeVar("_T")
 _SAVED = "saved "
 
 
 def diagnosis() -> Diagnosis:
     """Return the analyses of the session's run at the current settings."""
-    state = session()
-    assert state.run is not None, "pages ask for analyses only when a run is there"
-    return _base((state.run_key,), state.run).at(settings())
+    return _base((session().run_key,), session().the_run).at(settings())
 
 
-def once(name: str, compute: Callable[[Diagnosis], Any]) -> Any:
+def once(name: str, compute: Callable[[Diagnosis], _T]) -> _T:
     """Return ``compute(diagnosis)``, done once for the run and its settings; ``name`` tells results apart."""
-    return _computed(key(), name, compute, diagnosis())
+    found: _T = _computed(key(), name, compute, diagnosis())
+    return found
 
 
 def worklist() -> pd.DataFrame:
@@ -52,20 +52,17 @@ def worklist() -> pd.DataFrame:
 
 def matching(condition: str) -> tuple[str, ...]:
     """Return the ids of the questions that meet a condition (`core.conditions.where`)."""
-    found: tuple[str, ...] = once(f"where {condition}", lambda d: conditions.matching(d, condition))
-    return found
+    return once(f"where {condition}", lambda d: conditions.matching(d, condition))
 
 
 def numbers(diagnostic: str) -> tuple[Number, ...]:
     """Return the headline numbers of one diagnostic."""
-    found: tuple[Number, ...] = once(f"numbers of {diagnostic}", lambda d: d.numbers(diagnostic))
-    return found
+    return once(f"numbers of {diagnostic}", lambda d: d.numbers(diagnostic))
 
 
 def findings() -> tuple[Finding, ...]:
     """Return what is wrong with the run, most severe first."""
-    found: tuple[Finding, ...] = once("findings", lambda d: d.findings())
-    return found
+    return once("findings", lambda d: d.findings())
 
 
 def chart(diagnostic: str, figure: str, *data: Any, of: str = "", **arguments: Any) -> Any:

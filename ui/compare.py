@@ -134,35 +134,23 @@ def choose_number(comparison: Comparison) -> tuple[RunPair, Difference | None]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = next(iter(pairs))
         if len(pairs) > 1:
-            chosen = st.segmented_control(
-                "Runs shown", list(pairs), default=chosen, required=True, key="side_pair"
-            )
+            chosen = show.choice("Runs shown", {name: name for name in pairs}, "side_pair")
         pair = pairs[chosen]
         offered = {one.key: one for one in pair.differences}
         if not offered:
             return pair, None
-        if st.session_state.get("side_number") not in offered:
-            st.session_state.pop("side_number", None)
-        number = st.selectbox(
-            "Number",
-            list(offered),
-            key="side_number",
-            format_func=lambda key: offered[key].column.title,
-            persist_state="session",
-        )
+        titles = {key: one.column.title for key, one in offered.items()}
+        number = show.menu("Number", titles, "side_number")
     return pair, offered[number]
 
 
 def figure(pair: RunPair, difference: Difference | None) -> Any:
     """Draw the chosen number of the questions that changed, or of others; return these questions."""
     st.caption(_held(pair))
-    which = st.segmented_control(
-        "Questions", [CHANGED, OTHER_ANSWERS, EVERY], default=CHANGED, required=True, key="side_filter",
-        persist_state="session",
-    )  # fmt: skip
-    found = _rows(pair, difference, which or CHANGED)
+    which = show.choice("Questions", {one: one for one in (CHANGED, OTHER_ANSWERS, EVERY)}, "side_filter")
+    found = _rows(pair, difference, which)
     if found.empty:
-        st.info(_nothing(difference, which or CHANGED), icon=":material/check_circle:")
+        st.info(_nothing(difference, which), icon=":material/check_circle:")
     elif difference is not None:
         drawn = difference.rows[difference.rows["query_id"].isin(found["query_id"])]
         fig = compare_figure(drawn, difference.column, difference.letters)
@@ -227,14 +215,12 @@ def questions(found: Any, pair: RunPair, difference: Difference | None) -> None:
 
 
 def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None) -> dict[str, Any]:
-    config, letters = st.column_config, [side.letter for side in sides]
-    columns: dict[str, Any] = {"question": config.TextColumn("Question", width="large")}
+    letters = [side.letter for side in sides]
+    columns: dict[str, Any] = {"question": show.wide("Question")}
     chosen = [] if difference is None else [difference.column]
     if difference is not None:
-        columns["change"] = config.TextColumn(
-            difference.column.title, width="small", help="In the second run."
-        )
-    columns |= {f"answer_{x}": config.TextColumn(f"Answer {x}", width="medium") for x in letters}
+        columns["change"] = show.wide(difference.column.title, "small", "In the second run.")
+    columns |= {f"answer_{x}": show.wide(f"Answer {x}", "medium") for x in letters}
     for one in dict.fromkeys([*chosen, *(column for _, column in question_columns(sides))]):
         for letter in letters:
             name = f"{one.name}_{letter}"
@@ -285,13 +271,9 @@ def _one_question(found: Any, sides: tuple[Side, ...]) -> None:
         str(query_id): shortened(text, 110) or str(query_id)
         for query_id, text in zip(found["query_id"].head(CHOICES), found["question"], strict=False)
     }
-    if st.session_state.get("side_question") not in labels:
-        st.session_state.pop("side_question", None)
     if len(found) > CHOICES:
         st.caption(f"The menu lists the first {CHOICES:,} of {len(found):,} questions.")
-    query_id = st.selectbox(
-        "Question", list(labels), key="side_question", format_func=labels.__getitem__, persist_state="session"
-    )
+    query_id = show.menu("Question", labels, "side_question")
     row = found[found["query_id"] == query_id].iloc[0]
     st.markdown(f"**{plain(row['question'])}**")
     with st.grid(2, min_column_width=260):
@@ -307,12 +289,8 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
     own = [f"{one.title}: {one.text(row[f'{one.name}_{letter}'])}" for _, one in question_columns([side])]
     with st.expander(f"All numbers ({len(own)})"):
         st.caption(plain(" · ".join(own)))
-    st.page_link(
-        router.WORKBENCH,
-        label=f"Open {letter} in the workbench",
-        icon=":material/arrow_forward:",
-        query_params=_door((side,), query_id),
-    )
+    label, icon, to = f"Open {letter} in the workbench", ":material/arrow_forward:", _door((side,), query_id)
+    st.page_link(router.WORKBENCH, label=label, icon=icon, query_params=to)
 
 
 def _door(sides: tuple[Side, ...], query_id: str) -> dict[str, str]:

@@ -70,18 +70,8 @@ _KNOBS: dict[str, dict[str, tuple[str, float, float, str]]] = {
         "seed": ("Seed", 0, 2**32 - 1, "The same options and seed give the same run."),
     },
     "Ordinary questions": {
-        "influential": (
-            "Influential passages",
-            1,
-            15,
-            "Passages of an ordinary question that carry influence.",
-        ),
-        "share_divergent": (
-            "Placed at random",
-            0,
-            1,
-            "Share of ordinary questions whose influential passages have random ranks; else they come first.",
-        ),
+        "influential": ("Influential passages", 1, 15, "Passages of a question that carry influence."),
+        "share_divergent": ("Placed at random", 0, 1, "Share where these have random ranks; else they lead."),
         "noise": ("Noise", 0, 1, "Chance of each word to change in every ablated answer and repeat."),
     },
     "Shares of special questions (together at most 1)": {
@@ -112,38 +102,29 @@ def saved_runs() -> None:
             "No saved runs yet: a live run is saved automatically, an upload when you press Save.",
             icon=":material/inbox:",
         )
-    for position, saved in enumerate(runs):
+    for position, saved in enumerate([*runs, *library.unreadable()]):
         with st.container(border=True):
             about, actions = st.columns([3, 2], vertical_alignment="center")
-            with about:
-                st.markdown(f"**{plain(saved.name, one_line=True)}**")
-                state = "" if saved.complete else " · partial"
-                st.caption(
-                    plain(
-                        f"{count(saved.n_queries, 'question')} · {sources.BADGES[saved.source][0]} · "
-                        f"{saved.created[:16].replace('T', ' ')}{state}",
-                        one_line=True,
-                    )
-                )
+            about.markdown(f"**{plain(saved.name, one_line=True)}**")
+            about.caption(plain(_described(saved), one_line=True))
             with actions, st.container(horizontal=True, horizontal_alignment="right"):
-                st.button(
-                    "Open",
-                    icon=":material/folder_open:",
-                    key=f"open_{position}_{saved.run_id}",
-                    on_click=_open,
-                    args=(saved.run_id,),
-                )
+                key = f"{position}_{saved.run_id}"
+                if not saved.problem:
+                    show.button("Open", "folder_open", f"open_{key}", _open, saved.run_id)
+                if saved.own and not saved.problem:
+                    _rename(saved, key)
                 if saved.own:
-                    _manage(saved, position)
-    for position, saved in enumerate(library.unreadable(), start=len(runs)):
-        with st.container(border=True):
-            about, actions = st.columns([3, 2], vertical_alignment="center")
-            with about:
-                st.markdown(f"**{plain(saved.name, one_line=True)}**")
-                st.caption(plain(f"unreadable: {saved.problem}", one_line=True))
-            with actions, st.container(horizontal=True, horizontal_alignment="right"):
-                if saved.own:
-                    _delete(saved, position)
+                    _delete(saved, key)
+
+
+def _described(saved: library.SavedRun) -> str:
+    if saved.problem:
+        return f"unreadable: {saved.problem}"
+    state = "" if saved.complete else " · partial"
+    return (
+        f"{count(saved.n_queries, 'question')} · {sources.BADGES[saved.source][0]} · "
+        f"{saved.created[:16].replace('T', ' ')}{state}"
+    )
 
 
 def _open(run_id: str) -> None:
@@ -153,20 +134,18 @@ def _open(run_id: str) -> None:
         session().problem = str(error)
 
 
-def _manage(saved: library.SavedRun, position: int) -> None:
-    key = f"{position}_{saved.run_id}"
+def _rename(saved: library.SavedRun, key: str) -> None:
     with st.popover("", icon=":material/edit:", help="Rename"), st.form(f"rename_{key}", border=False):
         name = st.text_input("New name", saved.name, max_chars=200, key=f"name_{key}")
         if st.form_submit_button("Rename"):
             library.rename(saved, name or "")
             st.rerun()
-    _delete(saved, position)
 
 
-def _delete(saved: library.SavedRun, position: int) -> None:
+def _delete(saved: library.SavedRun, key: str) -> None:
     with st.popover("", icon=":material/delete:", help="Delete"):
         st.markdown("Delete this run permanently? Its folder is removed from the disk.")
-        if st.button("Delete permanently", type="primary", key=f"delete_{position}_{saved.run_id}"):
+        if st.button("Delete permanently", type="primary", key=f"delete_{key}"):
             library.delete(saved)
             st.rerun()
 
@@ -181,18 +160,11 @@ def export() -> None:
     offered = {name: one for name, one in exporters().items() if texts or not one.losses}
     if not texts:
         st.caption(uploads.NO_TEXTS)
-    chosen = st.selectbox(
-        "Format",
-        list(offered),
-        key="export_format",
-        format_func=lambda name: offered[name].label,
-        persist_state="session",
-    )
+    chosen = show.menu("Format", {name: one.label for name, one in offered.items()}, "export_format")
     found = offered[chosen]
     file = show.export(chosen)
     st.caption(plain(f"{file}: {found.about}"))
     if found.losses:
         st.markdown("Not restored when this file is imported again:")
         st.markdown("\n".join(f"- {plain(loss)}" for loss in found.losses))
-    if not state.saved:
-        st.button("Save to my runs", icon=":material/save:", key="export_save", on_click=sources.save_current)
+    sources.save_button("export_save")

@@ -138,9 +138,7 @@ def _from_run() -> Dataset | None:
     if not state.saved:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("The loaded run is not saved. Save it to compare it with the new one.")
-            st.button(
-                "Save to my runs", icon=":material/save:", key="save_loaded", on_click=sources.save_current
-            )
+            sources.save_button("save_loaded")
     if dataset.report.n_rejected or dataset.report.n_issues:
         uploads.report(dataset.report, "continue")
     return _first(dataset, 10)

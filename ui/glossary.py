@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -30,6 +31,9 @@ def every_diagnostic() -> None:
     for diagnostic in diagnostics.DIAGNOSTICS:
         st.subheader(plain(diagnostic.title), anchor=_anchor(diagnostic.name))
         st.caption(plain(diagnostic.question))
+        about = Path(sections.__file__).parent / diagnostic.name / "method.md"
+        if about.is_file():
+            st.markdown(about.read_text(encoding="utf-8"))
         own = sections.of(diagnostic.name)
         if hasattr(own, "method"):
             own.method()

@@ -52,6 +52,15 @@ def reason(name: str, diagnostic: str = "") -> Definition:
     return Definition(name, name.replace("_", " ").capitalize(), name, REASON)
 
 
+def why(diagnostic: str, name: object, title: str = "") -> bool:
+    """Say why a question has no value, where ``name`` is that of a reason; tell whether it is."""
+    if not isinstance(name, str):
+        return False
+    start = f"**{title}** " if title else ""
+    st.info(f"{start}{plain(reason(name, diagnostic).meaning)}", icon=":material/do_not_disturb_on:")
+    return True
+
+
 def heading(name: str) -> None:
     """Draw the title of a diagnostic's page, and the question that it answers."""
     diagnostic = diagnostic_of(name)
@@ -129,8 +138,7 @@ def wrong_with(name: str) -> set[str]:
 
 def lacks(name: str) -> str | None:
     """Return why a diagnostic has nothing to say of the session's run, or None."""
-    run = session().run
-    assert run is not None, "pages ask for what is lacking only when a run is there"
+    run = session().the_run
     return diagnostic_of(name).lacks(run)
 
 
@@ -243,19 +251,25 @@ def undefined(diagnostic: str) -> None:
 
 
 def overview() -> None:
-    """Draw the first card of each diagnostic that has one with a value, and the counts against chance."""
-    cards = []
+    """Draw a card of the four diagnostics with the gravest findings, and the counts against chance."""
+    cards = {}
     for diagnostic in diagnostics.DIAGNOSTICS:
         if lacks(diagnostic.name) is None:
             own = [one for one in _scalars(diagnostic.name) if one.place == "card" and one.text != DASH]
-            cards += [(one, diagnostic.name) for one in own[:1]]
-    if cards:
-        show.cards([_card(*card) for card in cards[:_CARDS]])
+            if own:
+                cards[diagnostic.name] = _card(own[0], diagnostic.name)
+    show.cards([cards[name] for name in gravest(list(cards), cached.findings())[:_CARDS]])
     drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
     if drawn.data:
         st.subheader("Against chance", anchor=False)
         show.figure(drawn, "against_chance")
     recovered("answers")
+
+
+def gravest(names: Sequence[str], found: Sequence[Finding]) -> list[str]:
+    """Return names of diagnostics by their gravest finding, as ``found`` has them; those without one last."""
+    order = [one.diagnostic for one in found]
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _card(one: Number, diagnostic: str) -> tuple[str, str, str, str]:

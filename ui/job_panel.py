@@ -9,7 +9,7 @@ import streamlit as st
 from core.pipeline import CallPlan, duration
 from core.run import Run
 from core.text.display import count
-from ui import library, router, sections, sources, work
+from ui import library, router, sections, show, sources, work
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
 from ui.state import session
@@ -186,13 +186,8 @@ def _cancelled(job: Job) -> str:
 
 def _partial(job: Job) -> None:
     if job.partial is not None:
-        st.button(
-            f"Look at the results so far ({_done(job.partial, job)})",
-            icon=":material/visibility:",
-            key="job_partial",
-            on_click=_look,
-            args=(job.id,),
-        )
+        label = f"Look at the results so far ({_done(job.partial, job)})"
+        show.button(label, "visibility", "job_partial", _look, job.id)
 
 
 def _look(job_id: str) -> None:
@@ -255,9 +250,7 @@ def _finished(job: Job, run: Run) -> None:
         sources.show_run(run, _origin(job), saved=True)
         st.rerun()
     if shown != run.run_id:
-        st.button(
-            "Show the result", icon=":material/visibility:", key="job_result", on_click=_look, args=(job.id,)
-        )
+        show.button("Show the result", "visibility", "job_result", _look, job.id)
     _links(job)
     if job.state == "cancelled":
         _again(job, "Continue")

@@ -12,7 +12,7 @@ from core.pipeline.steps import asks_questions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from core.text.display import count
-from ui import job_panel, step_form
+from ui import job_panel, show, step_form
 from ui.datasets import whole_number
 from ui.jobs import Draft, registry
 from ui.state import session
@@ -77,13 +77,8 @@ def _retrieval(dataset: Dataset) -> RunOptions:
         )
         if all(question.passages is not None for question in dataset.questions):
             return RunOptions(k=k)
-        retriever = st.selectbox(
-            "Retriever",
-            RETRIEVERS,
-            key="live_retriever",
-            format_func=lambda name: _RETRIEVERS.get(name, name),
-            persist_state="session",
-        )
+        titles = {name: _RETRIEVERS.get(name, name) for name in RETRIEVERS}
+        retriever = show.menu("Retriever", titles, "live_retriever")
         words = whole_number("Words per passage", "live_words", 10, 5000, usual.passage_words)
         if retriever not in EMBEDDING_RETRIEVERS:
             return RunOptions(k=k, retriever=retriever, passage_words=words)

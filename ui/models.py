@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import Cancelled, LeadlineError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Progress
-from ui import job_panel, servers
+from ui import job_panel, servers, show
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
 from ui.servers import Models
@@ -70,19 +70,12 @@ def _model(choice: ModelChoice, prefix: str) -> str | None:
         name = _typed(f"{prefix}_model", choice.backend, f"Default: {default}")
         if found.problem:
             st.warning(plain(found.problem), icon=":material/cloud_off:")
-            st.button(
-                "Ask again", icon=":material/refresh:", key=f"ask_{prefix}", on_click=servers.forget_models
-            )
+            show.button("Ask again", "refresh", f"ask_{prefix}", servers.forget_models)
         return name
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = _listed(f"{prefix}_model", choice.backend, found.names, f"Default: {default}")
-        st.button(
-            "",
-            icon=":material/refresh:",
-            key=f"refresh_{prefix}",
-            on_click=servers.forget_models,
-            help="Ask the server for its models again",
-        )
+        about = "Ask the server for its models again"
+        show.button("", "refresh", f"refresh_{prefix}", servers.forget_models, help=about)
     return name
 
 

@@ -15,13 +15,13 @@ from ui.state import session
 
 def row(query_id: str, diagnostic: str | None = None) -> Any:
     """Return what a diagnostic says of a question, by default the question's row in the run."""
-    frame = _queries() if diagnostic is None else cached.diagnosis()[diagnostic].queries
+    frame = session().the_run.queries if diagnostic is None else cached.diagnosis()[diagnostic].queries
     return rows_of(frame, query_id).iloc[0]
 
 
 def title(query_id: str, length: int = 90) -> str:
     """Return a question in one line for labels, safe to show; its id where it has no text."""
-    found = rows_of(_queries(), query_id)["question"]
+    found = rows_of(session().the_run.queries, query_id)["question"]
     return plain((shortened(found.iloc[0], length) if len(found) else "") or query_id, one_line=True)
 
 
@@ -36,9 +36,3 @@ def table(frame: pd.DataFrame, alt: str, columns: Mapping[str, Any], key: str) -
     query_id = next((frame["query_id"].iloc[row] for row in chosen["selection"]["rows"]), None)
     if doors.newly(key, query_id) and query_id is not None:
         doors.open_question(query_id)
-
-
-def _queries() -> pd.DataFrame:
-    run = session().run
-    assert run is not None, "pages ask for questions only when a run is there"
-    return run.queries

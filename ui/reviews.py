@@ -35,8 +35,7 @@ def put(query_id: str, review: Review, seen: Review | None) -> None:
     if not _on_disk():
         own[query_id] = review
         return
-    run = session().run
-    assert run is not None, "only questions of a run are reviewed"
+    run = session().the_run
     try:
         # What this tab alone has was never on the disk, so it says nothing of what should be there.
         before = {} if seen is None or query_id in own else {query_id: seen}

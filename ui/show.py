@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -82,6 +82,31 @@ def figure(fig: Any, key: str) -> None:
     )
     if options:
         doors.follow(event, key)
+
+
+def button(label: str, icon: str, key: str, do: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Draw a button that calls ``do(*args)`` before the page is drawn again."""
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=do, args=args, **options)
+
+
+def choice(label: str, titles: Mapping[Any, str], key: str, about: str | None = None) -> Any:
+    """Draw a choice of a few things with their titles, at first the first; other pages keep it."""
+    first = next(iter(titles))
+    chosen = st.segmented_control(
+        label, list(titles), default=first, required=True, key=key, persist_state="session", help=about,
+        format_func=lambda one: titles.get(one, one),
+    )  # fmt: skip
+    return first if chosen is None else chosen
+
+
+def menu(label: str, titles: Mapping[Any, str], key: str, about: str | None = None) -> Any:
+    """Draw a menu of things with their titles; other pages keep what is chosen, while it is offered."""
+    if st.session_state.get(key) not in titles:
+        st.session_state.pop(key, None)
+    title_of = titles.__getitem__
+    return st.selectbox(
+        label, list(titles), key=key, format_func=title_of, persist_state="session", help=about
+    )
 
 
 def more(what: str = "More figures") -> Any:
@@ -207,31 +232,21 @@ def yes_or_no(value: Any) -> bool | None:
 def csv(label: str, frame: pd.DataFrame, name: str, key: str, run: Run | None = None) -> None:
     """Draw the button that downloads a table; one of a run says where the run comes from."""
     mark = "" if run is None else run.mark
-    st.download_button(
-        label,
-        lambda: csv_bytes(frame, None if run is None else run.data_source),
-        f"{name}-{mark}.csv" if mark else f"{name}.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key=key,
-    )
+    file = f"{name}-{mark}.csv" if mark else f"{name}.csv"
+    download(label, lambda: csv_bytes(frame, None if run is None else run.data_source), file, key)
+
+
+def download(label: str, write: Callable[[], bytes], file: str, key: str) -> None:
+    """Draw the button that writes a file when it is pressed."""
+    mime = _MIME.get(file[file.rfind(".") :], "application/octet-stream")
+    st.download_button(label, write, file, mime, icon=":material/download:", on_click="ignore", key=key)
 
 
 def export(name: str, label: str = "Download") -> str:
     """Draw the button that writes the session's run to a file; return the file's name."""
-    run, found = session().run, exporters()[name]
-    assert run is not None, "exports are offered only when a run is there"
+    run, found = session().the_run, exporters()[name]
     kind = found.name.removesuffix(found.ending[1:]).rstrip("-")
     parts = ["leadline", run.run_id, run.mark, kind]
     file = "-".join(filter(None, parts)) + found.ending
-    st.download_button(
-        label,
-        cached.export(found.name),
-        file,
-        _MIME.get(found.ending, "application/octet-stream"),
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"export_{name}",
-    )
+    download(label, cached.export(found.name), file, f"export_{name}")
     return file

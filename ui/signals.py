@@ -24,8 +24,7 @@ _KEY = "signals_kind"
 
 def found() -> SignalAgreement:
     """Return the correlations of the session's run at the current settings."""
-    agreement: SignalAgreement = cached.once("signal agreement", signal_agreement)
-    return agreement
+    return cached.once("signal agreement", signal_agreement)
 
 
 def chosen() -> str:
@@ -43,10 +42,8 @@ def answer(agreement: SignalAgreement, kind: str) -> None:
 
 def matrix(agreement: SignalAgreement) -> None:
     """Draw the choice of the coefficient, and the heat map of all pairs."""
-    kind = st.segmented_control(
-        "Correlation", KINDS, default=SPEARMAN, required=True, key=_KEY, persist_state="session",
-        help="Spearman compares the order of the questions, Pearson the values themselves.",
-    )  # fmt: skip
+    about = "Spearman compares the order of the questions, Pearson the values themselves."
+    kind = show.choice("Correlation", {kind: kind for kind in KINDS}, _KEY, about)
     show.chart("signals", "correlation_heatmap", agreement, kind=kind)
     st.caption(
         "Blue: both are high together. Orange: one is high where the other is low. Pale: chance alone could "

@@ -165,6 +165,14 @@ def save_current() -> None:
     write_address()
 
 
+def save_button(key: str) -> None:
+    """Draw the button that saves the shown run, where it is not saved."""
+    if not session().saved:
+        about = "The run is kept in this tab only; a saved run can be shared by its link."
+        label, icon = "Save to my runs", ":material/save:"
+        st.button(label, icon=icon, key=key, on_click=save_current, help=about)
+
+
 @st.cache_data(max_entries=4, show_spinner="Simulating …")
 def _simulated(options: SimulationOptions) -> Run:
     return simulate(options)

@@ -22,81 +22,41 @@ _LONGEST = 2_000  # characters of a part of the address
 
 @dataclass
 class Session:
-    """Everything a session holds besides its widgets; no two sessions share one.
+    """Everything a session holds besides its widgets; no two sessions share one."""
 
-    Attributes
-    ----------
-    run : Run or None
-        The run that every page shows.
-    run_key : str
-        Cache key of the run, so that caches never mix two.
-    origin : str
-        Where it came from: ``recorded``, ``saved``, ``upload``, ``simulation`` or ``live``.
-    saved : bool
-        Whether a link to the run works elsewhere.
-    link : dict
-        What the address bar says about the run: ``run``, or ``sim`` for a simulation.
-    problem : str or None
-        Why the last link could not be followed.
-    question : str or None
-        The question last opened in the workbench.
-    filter : Filter
-        Which questions the worklist shows, and in what order.
-    moved : bool
-        Whether a callback set question, filter or a choice before this run of the script.
-    choices : dict
-        Settings that are not at their default, as text: widgets are drawn only where they act, and one that
-        is not drawn keeps nothing.
-    place : dict
-        What the address said of question, filter and choices when it was last read or written.
-    doors : dict
-        Marks that were followed last, by figure or table: none is followed twice.
-    reviews : dict
-        By run and question, the reviews that are on no disk: of runs that are not saved, or that could not be
-        written.
-    conflicts : dict
-        By question, the review of this tab that another tab's stands against.
-    unwritten : str or None
-        Why the last review is on no disk.
-    listed : tuple or None
-        The worklist as last selected, after what it was selected by.
-    compared : list of str or None
-        Ids of the runs last chosen on the page Compare; None before any choice.
-    jobs : dict
-        The job started last on each page with jobs; the jobs themselves are in the registry.
-    shown_job : str or None
-        The finished job whose result was shown last.
-    live : dict
-        What the Live page keeps: the data set, the names of models as typed, the fetch of a model.
-    kept : dict
-        What sections of diagnostics keep beside their widgets, by names that begin with the diagnostic's.
-    upload : dict
-        What the Data page keeps of the last upload: what is being mapped, or its run and import report.
-    """
-
-    run: Run | None = None
-    run_key: str = ""
-    origin: str = ""
-    saved: bool = False
-    link: dict[str, str] = field(default_factory=dict)
-    problem: str | None = None
-    question: str | None = None
-    filter: Filter = field(default_factory=Filter)
-    moved: bool = False
+    run: Run | None = None  # the run that every page shows
+    run_key: str = ""  # cache key of the run, so that caches never mix two
+    origin: str = ""  # of the run: recorded, saved, upload, simulation or live
+    saved: bool = False  # whether a link to the run works elsewhere
+    link: dict[str, str] = field(default_factory=dict)  # to the run: ``run``, or ``sim`` for a simulation
+    problem: str | None = None  # why the last link could not be followed
+    question: str | None = None  # the one last opened in the workbench
+    filter: Filter = field(default_factory=Filter)  # what the worklist shows, and in what order
+    moved: bool = False  # whether a callback set question, filter or a choice before this run of the script
+    # Settings that are not at their default, as text: widgets are drawn only where they act, and one that is
+    # not drawn keeps nothing.
     choices: dict[str, str] = field(default_factory=dict)
+    # What the address said of question, filter and choices when it was last read or written.
     place: dict[str, str] = field(default_factory=dict)
-    doors: dict[str, Any] = field(default_factory=dict)
+    doors: dict[str, Any] = field(default_factory=dict)  # marks followed last: none is followed twice
+    # By run and question, the reviews that are on no disk; and those that another tab's stand against.
     reviews: dict[str, dict[str, Review]] = field(default_factory=dict)
     conflicts: dict[str, Review] = field(default_factory=dict)
-    unwritten: str | None = None
-    listed: tuple[Any, Any] | None = None
-    compared: list[str] | None = None
-    jobs: dict[str, str] = field(default_factory=dict)
-    shown_job: str | None = None
+    unwritten: str | None = None  # why the last review is on no disk
+    listed: tuple[Any, Any] | None = None  # the worklist as last selected, after what it was selected by
+    compared: list[str] | None = None  # ids of the runs last chosen on the page Compare
+    jobs: dict[str, str] = field(default_factory=dict)  # the job started last on each page, by id
+    shown_job: str | None = None  # the finished job whose result was shown last
     started: bool = False
-    live: dict[str, Any] = field(default_factory=dict)
-    kept: dict[str, Any] = field(default_factory=dict)
-    upload: dict[str, Any] = field(default_factory=dict)
+    live: dict[str, Any] = field(default_factory=dict)  # data set, model names as typed, fetch of a model
+    kept: dict[str, Any] = field(default_factory=dict)  # what sections keep, by names with the diagnostic's
+    upload: dict[str, Any] = field(default_factory=dict)  # the last upload: being mapped, or run and report
+
+    @property
+    def the_run(self) -> Run:
+        """The run, for what pages draw only where there is one."""
+        assert self.run is not None
+        return self.run
 
     def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], key: str = "") -> None:
         """Make ``run`` the run that every page shows; ``key`` tells it from others, by default a new one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -15,7 +15,8 @@ from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option, Step
 from core.pipeline.steps import asks_questions
 from core.socket import Diagnostic
-from ui import headlines, job_panel, models, sections, settings, uploads
+from core.text.display import count
+from ui import headlines, job_panel, models, sections, settings, show, uploads
 from ui.plain import plain
 from ui.state import session
 from ui.work import Work, has_labels
@@ -60,6 +61,31 @@ def options(diagnostic: Diagnostic, page: str, choice: ModelChoice | None = None
         return None
 
 
+def opening(name: str, first: Callable[[], None]) -> bool:
+    """Draw title, job, findings and numbers of a page; ``first`` where its step was not done yet."""
+    headlines.heading(name)
+    job_panel.draw(name)
+    if not show.needs_run():
+        return False
+    if headlines.lacks(name):
+        first()
+        return False
+    headlines.body(name)
+    return True
+
+
+def first(page: str, title: str, text: str, label: str, *, reads_passages: bool = True) -> None:
+    """Draw what the step of a diagnostic does to a run that has not had it, and the form that starts it.
+
+    ``{questions}`` in ``text`` stands for how many questions the run has.
+    """
+    run = session().the_run
+    with st.container(border=True):
+        st.subheader(title, anchor=False)
+        st.markdown(text.format(questions=count(len(run.queries), "question")))
+        on_loaded_run(page, label, reads_passages=reads_passages)
+
+
 @contextmanager
 def folded(title: str, icon: str = "refresh") -> Iterator[None]:
     """Fold away the form that starts a step again; the body draws it."""
@@ -70,8 +96,7 @@ def folded(title: str, icon: str = "refresh") -> Iterator[None]:
 
 def on_loaded_run(page: str, label: str, *, reads_passages: bool = True) -> None:
     """Draw the form that starts the step of a diagnostic on the loaded run; the result is a new run."""
-    run, diagnostic = session().run, headlines.diagnostic_of(page)
-    assert run is not None, "the form is for the run that is loaded"
+    run, diagnostic = session().the_run, headlines.diagnostic_of(page)
     if reads_passages and not uploads.has_texts(run):
         st.info(uploads.NO_TEXTS, icon=":material/inbox:")
         return

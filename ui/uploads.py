@@ -308,14 +308,7 @@ def _loaded(kept: Mapping[str, Any]) -> None:
         if any("continue live" in line for line in validation.missing):
             about = "Ask a model the same questions with the same passages, to see which ones it uses."
             sources.continue_live(RUN_LIVE, about)
-        if not session().saved:
-            st.button(
-                "Save to my runs",
-                icon=":material/save:",
-                key="data_save",
-                on_click=sources.save_current,
-                help="The file is kept in this tab only; a saved run can be shared by its link.",
-            )
+        sources.save_button("data_save")
     st.caption(f"Read as {title}. The file is loaded and shown on every page.")
     if has_texts(run):
         _next(run)
@@ -370,18 +363,10 @@ def report(validation: Any, key: str) -> None:
     issues = validation.to_frame()
     if len(issues):
         st.markdown("**Problems**")
-        st.dataframe(
-            issues.head(ISSUES_SHOWN),
-            hide_index=True,
-            alt="Problems found in the file",
-            column_config={
-                "row": "Row",
-                "column": "Column",
-                "value": "Found",
-                "expected": "Expected",
-                "severity": "Kind",
-            },
-        )
+        titles = {"row": "Row", "column": "Column", "value": "Found", "expected": "Expected"}
+        titles["severity"] = "Kind"
+        shown, alt = issues.head(ISSUES_SHOWN), "Problems found in the file"
+        st.dataframe(shown, hide_index=True, alt=alt, column_config=titles)
         if validation.n_issues > ISSUES_SHOWN:
             st.caption(
                 f"{ISSUES_SHOWN:,} of {validation.n_issues:,} problems; the download lists the first "

@@ -43,15 +43,8 @@ def _steps() -> None:
     at = worklist.place(session().question)
     for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
         target = worklist.step(by)
-        st.button(
-            label,
-            key=f"workbench_{label.lower()}",
-            icon=f":material/navigate_{icon}:",
-            shortcut=key,
-            disabled=target is None,
-            on_click=session().open,
-            args=(target,),
-        )
+        name, off = f"workbench_{label.lower()}", target is None
+        show.button(label, f"navigate_{icon}", name, session().open, target, shortcut=key, disabled=off)
     among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
     place = "Not in the list" if at is None else f"{at + 1:,}"
     st.markdown(f"{place} {among}", width="content")
@@ -59,8 +52,7 @@ def _steps() -> None:
 
 def _question(query_id: str, parts: Sequence[sections.Part]) -> None:
     """Draw the question, what was found of it, its answer with all passages, and the evidence for it."""
-    run, raw = session().run, questions.row(query_id)
-    assert run is not None, "the workbench is drawn only when a run is there"
+    run, raw = session().the_run, questions.row(query_id)
     st.subheader(plain(raw["question"], one_line=True) or "(no text)", anchor=False)
     _chips(query_id, parts)
     with st.container(border=True):
@@ -97,8 +89,7 @@ def _lacking(passages: pd.DataFrame, parts: Sequence[sections.Part]) -> None:
 
 def _reported(query_id: str) -> None:
     """Draw what an imported file says of the question beyond its texts, as the file says it."""
-    run = session().run
-    assert run is not None, "the workbench is drawn only when a run is there"
+    run = session().the_run
     frame = rows_of(run["reported"], query_id)
     frame = frame[~frame["name"].map(is_kept).astype(bool)]
     if frame.empty:

@@ -56,7 +56,7 @@ class _Listed:
 
     @cached_property
     def digest(self) -> int:
-        return zlib.crc32("\n".join(self.ids).encode())
+        return _digest(self.ids)
 
     @cached_property
     def statuses(self) -> Mapping[str, int]:
@@ -116,6 +116,7 @@ def door(diagnostic: str) -> None:
 
     A finding that counts every case would list them all, and has none.
     """
+    st.subheader("Questions", anchor=False)
     found = _selected()
     _chips(diagnostic)
     with st.container(horizontal=True, gap="medium"):
@@ -151,7 +152,7 @@ def narrow() -> None:
     _chips("beside")
     for problem in found.problems:
         st.warning(plain(problem), icon=":material/filter_alt_off:")
-    _sort("beside")
+    _menu("beside", "sort", _offered()[2])
     listed, question = found.ids, session().question
     if not listed:
         st.caption("No question matches; clear a filter.")
@@ -285,18 +286,17 @@ def _filters(key: str) -> None:
         _menu(key, "label", {text: _said(text) for text in texts})
         _menu(key, "kind", {text: _said(text) for text in kinds})
         _menu(key, "status", STATUSES)
-        _sort(key)
+        _menu(key, "sort", _offered()[2])
 
 
 def _offered() -> tuple[Sequence[str], Sequence[str], Mapping[str, str]]:
     """Return the kinds, labels and orders that the list can be restricted to or sorted by."""
     frame = _frame()
 
-    def found(diagnosis: Diagnosis) -> Any:
+    def found(diagnosis: Diagnosis) -> tuple[Sequence[str], Sequence[str], Mapping[str, str]]:
         return sorted(set(frame["kind"].dropna())), labels(frame), orders(diagnosis, frame)
 
-    offered: tuple[Sequence[str], Sequence[str], Mapping[str, str]] = cached.once("filters", found)
-    return offered
+    return cached.once("filters", found)
 
 
 def _text(key: str) -> None:
@@ -319,26 +319,12 @@ def _menu(key: str, part: str, offered: Mapping[str, str]) -> None:
     st.session_state[widget] = value if value in offered else ""
     titles = {"": "Any", **offered}
     st.selectbox(
-        _TITLES[part],
+        _TITLES.get(part, "Order"),
         list(titles),
         key=widget,
         format_func=lambda name: shortened(titles.get(name, name), 60),
         on_change=_set,
         args=(part, widget),
-    )
-
-
-def _sort(key: str) -> None:
-    widget, offered = f"{key}_sort", _offered()[2]
-    value = session().filter.sort
-    st.session_state[widget] = value if value in offered else ""
-    st.selectbox(
-        "Order",
-        list(offered),
-        key=widget,
-        format_func=lambda name: offered.get(name, name),
-        on_change=_set,
-        args=("sort", widget),
     )
 
 
@@ -357,14 +343,8 @@ def _chips(key: str) -> None:
         return
     with st.container(horizontal=True, gap="xsmall"):
         for part, text in active.items():
-            st.button(
-                plain(text, one_line=True),
-                icon=":material/close:",
-                key=f"{key}_clear_{part}",
-                help="Clear this filter",
-                on_click=_clear,
-                args=(part,),
-            )
+            label, about = plain(text, one_line=True), "Clear this filter"
+            show.button(label, "close", f"{key}_clear_{part}", _clear, part, help=about)
         if len(active) > 1:
             st.button("Clear all", key=f"{key}_clear", type="tertiary", on_click=_clear, args=FILTER[:-1])
 
@@ -425,19 +405,13 @@ def _page(listed: _Listed, key: str) -> pd.DataFrame:
 
 
 def _export(found: pd.DataFrame, key: str) -> None:
+    if found.empty:
+        return
     diagnosis = cached.diagnosis()
     run = diagnosis.run
-    simulated = "-simulated" if run.simulated else ""
-    st.download_button(
-        f"Download these {count(len(found), 'question')} with reviews (CSV)",
-        lambda: worklist_csv(diagnosis, found),
-        f"leadline-{run.run_id}{simulated}-worklist.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"{key}_export",
-        disabled=found.empty,
-    )
+    label = f"Download these {count(len(found), 'question')} with reviews (CSV)"
+    file = f"leadline-{run.run_id}{'-simulated' if run.simulated else ''}-worklist.csv"
+    show.download(label, lambda: worklist_csv(diagnosis, found), file, f"{key}_export")
 
 
 def _row(chosen: Any) -> int | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike
 
 from core.charts.theme import count_heatmap, doors, marker, question_door, safe_text, where_door
 from core.text.display import count, number
@@ -46,62 +47,50 @@ def add_questions(
     limit = _SHORT if len(points) > WEBGL_ABOVE else 80
     for group, style in styles.items():
         chosen = points[points["group"] == group]
-        if len(chosen):
-            _add_group(figure, chosen, group, x, y, names, limit, style, condition)
+        if chosen.empty:
+            continue
+        places = _places(chosen, x, y, names, limit, partial(condition, group))
+        webgl, shared = len(chosen) > WEBGL_ABOVE, places["n"].to_numpy()
+        size = 9 + 12 * np.sqrt((shared - 1) / shared.max())
+        figure.add_trace(
+            (go.Scattergl if webgl else go.Scatter)(
+                name=f"{group} ({count(len(chosen), 'question')})",
+                mode="markers",
+                x=places["x"],
+                y=places["y"],
+                marker={**marker(style), "size": size, "opacity": 0.8},
+                **({} if webgl else {"cliponaxis": False}),
+                **doors(figure, places["door"], places["hover"]),
+            )
+        )
 
 
-def add_density(
-    figure: go.Figure, x: ArrayLike, y: ArrayLike, unit: str, hover: str, cells: int | Sequence[ArrayLike]
-) -> None:
+def add_density(figure: go.Figure, x: pd.Series, y: pd.Series, unit: str, hover: str, cells: Any) -> None:
     """Add how many of a ``unit`` (in the plural) are in each cell, in place of a marker each.
 
     ``cells`` is their number a side, or the edges across and up; ``hover`` as of `theme.count_heatmap`.
     """
     counts, across, up = np.histogram2d(x, y, bins=cells)
-    middle = [(edges[:-1] + edges[1:]) / 2 for edges in (across, up)]
-    figure.add_trace(count_heatmap(*middle, counts.T, unit, hover))
+    x, y = ((edges[:-1] + edges[1:]) / 2 for edges in (across, up))
+    figure.add_trace(count_heatmap(x, y, counts.T, unit, hover))
 
 
-def _add_group(
-    figure: go.Figure,
-    chosen: pd.DataFrame,
-    group: str,
-    x: str,
-    y: str,
-    names: Sequence[str],
-    limit: int,
-    style: str,
-    condition: Callable[..., str],
-) -> None:
-    webgl = len(chosen) > WEBGL_ABOVE
+def _places(
+    chosen: pd.DataFrame, x: str, y: str, names: Sequence[str], limit: int, condition: Callable[..., str]
+) -> pd.DataFrame:
+    """Return one row per place of the questions of a group: x, y, n, hover, door."""
     at = [np.floor(chosen[name].to_numpy() * _PLACES + 0.5).astype(np.int64) for name in (x, y)]
-    hover, leads_to, sizes = [], [], []
-    places = chosen.groupby(at, sort=True)
-    for (across, up), rows in places:
+    found = []
+    for (across, up), rows in chosen.groupby(at, sort=True):
         n, first = len(rows), rows.iloc[0]
-        titles = [safe_text(question, limit) for question in rows["question"][:_NAMED]]
-        more = [f"and {n - _NAMED:,} more: {n:,} questions"] if n > _NAMED else []
-        more = more or ([f"{n} questions"] if n > 1 else [])
-        note = [first["note"]] if n == 1 and first["note"] else []
+        lines = [safe_text(question, limit) for question in rows["question"][:_NAMED]]
+        lines += [f"and {n - _NAMED:,} more: {n:,} questions"] if n > _NAMED else []
+        lines += [f"{n} questions"] if 1 < n <= _NAMED else []
         values = f"{names[0]} {number(across / _PLACES)}, {names[1].lower()} {number(up / _PLACES)}"
-        hover.append("<br>".join([*titles, *more, group, values, *note]))
+        note = [first["note"]] if n == 1 and first["note"] else []
+        hover = "<br>".join([*lines, first["group"], values, *note])
         ends = {name: ((v - 0.5) / _PLACES, (v + 0.5) / _PLACES) for name, v in ((x, across), (y, up))}
-        shared_by = condition(group, **ends) if n > 1 else ""
-        leads_to.append(
-            question_door(first["query_id"]) if n == 1 else where_door(shared_by) if shared_by else ""
-        )
-        sizes.append(n)
-    spots = np.array([key for key, _ in places], dtype=np.float64) / _PLACES
-    shared = np.array(sizes)
-    options = {} if webgl else {"cliponaxis": False}
-    figure.add_trace(
-        (go.Scattergl if webgl else go.Scatter)(
-            name=f"{group} ({count(len(chosen), 'question')})",
-            mode="markers",
-            x=spots[:, 0],
-            y=spots[:, 1],
-            marker={**marker(style), "size": 9 + 12 * np.sqrt((shared - 1) / shared.max()), "opacity": 0.8},
-            **options,
-            **doors(figure, leads_to, hover),
-        )
-    )
+        shared_by = condition(**ends) if n > 1 else ""
+        door = question_door(first["query_id"]) if n == 1 else where_door(shared_by) if shared_by else ""
+        found.append((across / _PLACES, up / _PLACES, n, hover, door))
+    return pd.DataFrame(found, columns=["x", "y", "n", "hover", "door"])

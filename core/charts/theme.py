@@ -40,6 +40,7 @@ _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 
 Floats: TypeAlias = NDArray[np.floating]
 Column: TypeAlias = Sequence[object] | pd.Series
+Doors: TypeAlias = Sequence[str] | pd.Series
 
 
 class Style(NamedTuple):
@@ -279,7 +280,7 @@ def add_marks(
     y: Column,
     look: Mapping[str, object] | None,
     hover: str | Iterable[str] | None = None,
-    leads_to: Column = (),
+    leads_to: Doors = (),
     **options: object,
 ) -> None:
     """Add one marker per point, where there are any; ``hover`` is a template for all or a text for each.
@@ -299,7 +300,7 @@ def add_bars(
     y: Column,
     style: str,
     hover: Iterable[str],
-    leads_to: Column = (),
+    leads_to: Doors = (),
     **options: object,
 ) -> None:
     """Add one bar per row, where there are any; horizontal, unless ``orientation`` is "v"."""
@@ -310,7 +311,7 @@ def add_bars(
 
 
 def add_squares(
-    figure: go.Figure, x: Column, y: Column, size: float, hover: Iterable[str], leads_to: Column, seen: float
+    figure: go.Figure, x: Column, y: Column, size: float, hover: Iterable[str], leads_to: Doors, seen: float
 ) -> None:
     """Lay a clear square over each cell of a heat map, which itself cannot be selected.
 
@@ -321,7 +322,7 @@ def add_squares(
     add_marks(figure, None, x, y, look, hover, leads_to, selected=selected, showlegend=False)
 
 
-def _said(figure: go.Figure, hover: str | Iterable[str] | None, leads_to: Column) -> dict[str, object]:
+def _said(figure: go.Figure, hover: str | Iterable[str] | None, leads_to: Doors) -> dict[str, object]:
     if hover is None:
         return {"hoverinfo": "skip"}
     if isinstance(hover, str):
@@ -349,27 +350,20 @@ def chance_tick(size: float, width: float = 3) -> dict[str, object]:
 def add_chance(figure: go.Figure, rows: pd.DataFrame) -> None:
     """Mark the counts that chance alone gives, with their middle 95 %, on horizontal bars.
 
-    ``rows`` has ``title`` (of the bar), ``expected, expected_low, expected_high`` and may have ``note``.
+    ``rows`` has ``title`` (of the bar), ``expected, expected_low, expected_high`` and ``note``.
     """
-    if not len(rows):
-        return
     color = STYLES["highlight"].color
-    notes = rows["note"] if "note" in rows else [""] * len(rows)
+    middle, low, high = (rows[f"expected{end}"] for end in ("", "_low", "_high"))
     hover = [
         f"By chance {number(row.expected, '{:.1f}')}<br>"
-        f"95 %: {row.expected_low:.0f} to {row.expected_high:.0f}" + (f"<br>{note}" if note else "")
-        for row, note in zip(rows.itertuples(), notes, strict=True)
+        f"95 %: {row.expected_low:.0f} to {row.expected_high:.0f}<br>{row.note}"
+        for row in rows.itertuples()
     ]
+    bars = error_bars(middle, low, high, color)
     add_marks(
-        figure,
-        "Chance, middle 95 %",
-        rows["expected"],
-        rows["title"],
-        chance_tick(16, 4),
-        hover,
-        error_x=error_bars(rows["expected"], rows["expected_low"], rows["expected_high"], color),
+        figure, "Chance, middle 95 %", middle, rows["title"], chance_tick(16, 4), hover, error_x=bars,
         cliponaxis=False,
-    )
+    )  # fmt: skip
 
 
 def count_rows(figure: go.Figure, ends: Column, names: Column, texts: Iterable[str], room: float) -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.app.conftest import PAGES
 from tests.core.claims.test_planted import verified
 from ui import show
-from ui.sections.claims import planted as claims_planted
+from ui.sections.claims import run as claims_run
 from ui.sources import BADGES
 
 LABEL = "Composed for demonstration, no model run"
@@ -68,7 +68,7 @@ def test_a_row_leads_where_its_mark_does(door, composed, open_app, healthy, monk
         return {"selection": {"rows": [1]}} if "choosing a row lists" in alt else event
 
     monkeypatch.setattr(show, "table", chosen)
-    monkeypatch.setattr(claims_planted, "planted_door", lambda row: door)
+    monkeypatch.setattr(claims_run, "_planted_door", lambda row: door)
     app = healthy(open_app("claims", run=composed.run_id))
     said = texts(app).replace("\\", "")
     assert ("1 of 1 question** matches Condition: planted: number changed" in said) == ("number" in door)

@@ -8,7 +8,7 @@ import pytest
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.run import Run
-from core.socket import REASON
+from core.socket import REASON, Finding
 from core.verdict import verdict
 from core.worklist import Filter, key_of, select, worklist
 from tests.app.conftest import ROOT
@@ -152,3 +152,10 @@ def test_why_no_single_passage_matters(question, said, sample, open_app, healthy
     assert row["redundant"]
     shown_texts = texts(healthy(open_app("workbench", question=question)))
     assert said in shown_texts and "probably carry the same" not in shown_texts
+
+
+def test_cards_are_those_of_the_diagnostics_with_the_gravest_findings():
+    """The first four of a fixed order were shown: a further diagnostic pushed a card off."""
+    found = [Finding("late", "Something is wrong.", 1, 9, diagnostic=name) for name in "dbd"]
+    assert headlines.gravest(["a", "b", "c", "d"], found) == ["d", "b", "a", "c"]
+    assert headlines.gravest(["c", "a"], []) == ["c", "a"]

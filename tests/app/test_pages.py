@@ -112,8 +112,8 @@ def test_influence_page_compares_with_chance(open_app, healthy, texts, recorded)
     assert "A random order falls below τ" in texts(app)
     # Without its first passage q1's wrong answer becomes the reference answer.
     assert "Harmful passage** · 1 of 2 questions" in texts(app)
-    # Ranks, by rank, nDCG, failure modes, histogram, labels, entropy.
-    assert len(app.get("plotly_chart")) == 7
+    # Ranks, by rank, nDCG, failure modes, histogram, entropy.
+    assert len(app.get("plotly_chart")) == 6
 
 
 def test_the_rank_plot_says_what_the_threshold_does_and_shows_one_label_alone(

@@ -107,7 +107,7 @@ def test_each_validator_is_compared_with_the_labels(opened, texts):
     assert frame["p_value"].to_list()[:4] == pytest.approx([1, 1, 1, 1 / 3])
     # So few answers show nothing, and the table does not say so a second time: that is for the findings.
     assert frame["noted"].to_list() == [""] * 4 + ["never applies"]
-    assert len(app.get("plotly_chart")) == 3
+    assert len(app.get("plotly_chart")) == 2
     assert {"export_validators-csv", "export_verdicts-csv"} <= {one.key for one in app.get("download_button")}
 
 
@@ -253,7 +253,7 @@ def test_answers_are_counted_once_and_shown_by_window(opened, texts, file):
     assert frame["fallback"].to_list()[0] == "60 % (23–88 %)"
     assert frame["uncertain"].to_list()[0] == "0 % (0–43 %)"
     assert frame["confidence"].to_list()[0].startswith("0.36 (0.")
-    assert len(app.get("plotly_chart")) == 4
+    assert len(app.get("plotly_chart")) == 3
     button(app, "Add this run's answers (5)").click().run()
     assert "0 answers added, as of " in texts(app) and "5 answers were counted already." in texts(app)
     with MetricsStore(file) as store:

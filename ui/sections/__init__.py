@@ -13,31 +13,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import streamlit as st
-
 from core import diagnostics
 from core.socket import Diagnostic
 from ui import headlines, questions, show
-from ui.plain import plain
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a diagnostic adds to the answer and the passages of a question.
+    """What a diagnostic adds to the answer and the passages of a question; texts are raw.
 
-    Attributes
-    ----------
-    badge : (label, icon, colour) or None
-        On the answer it judges.
-    beside : tuple of (title, text)
-        Texts of the data to be read with the answer.
-    claims : Mapping or None
-        The answer cut at its claims: see `ui.components.evidence.rows`.
-    rows : Mapping
-        By passage id, any of ``bar`` (``value, low, high, noise, within, text``), ``facts`` (pairs of a name
-        and a text), ``flags`` (texts), ``claims`` (pairs of a claim's place and a text). Texts are raw.
-    says : tuple of str
-        Sentences in Markdown: what is wrong, what is undefined or missing, and what to do.
+    ``badge`` (label, icon, colour) is on the answer it judges; ``beside`` has texts of the data to be read
+    with it, each with a title. ``claims`` is the answer cut at its claims (`ui.components.evidence.rows`).
+    ``rows`` has, by passage id, any of ``bar`` (``value, low, high, noise, within, text``), ``facts`` (pairs
+    of a name and a text), ``flags`` (texts), ``claims`` (pairs of a claim's place and a text). ``says`` are
+    sentences in Markdown: what is wrong, what is undefined or missing, and what to do.
     """
 
     badge: tuple[str, str, str] | None = None
@@ -68,9 +57,7 @@ def draw(diagnostic: Diagnostic, query_id: str) -> None:
         own.draw(query_id)
         return
     row = questions.row(query_id, diagnostic.name)
-    reason = row.get("reason")
-    if isinstance(reason, str):
-        st.info(plain(headlines.reason(reason, diagnostic.name).meaning), icon=":material/do_not_disturb_on:")
+    headlines.why(diagnostic.name, row.get("reason"))
     show.cards([(column.title, column.text(row[column.name]), "", "") for column in diagnostic.columns])
 
 

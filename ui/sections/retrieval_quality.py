@@ -8,7 +8,6 @@ import streamlit as st
 from core.retrieval_quality.definitions import METRICS
 from core.text.display import count, number
 from ui import cached, headlines, questions, show
-from ui.plain import plain
 
 
 def draw(query_id: str) -> None:
@@ -25,8 +24,7 @@ def draw(query_id: str) -> None:
         ]
     )
     for reason in dict.fromkeys((row["reason"], row["influence_reason"])):
-        if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason, 'retrieval_quality').meaning)}")
+        headlines.why("retrieval_quality", reason)
 
 
 def metrics() -> None:

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.claims.layers import stepped, support_bar
-from core.charts.theme import (
-    BORDER,
-    SIGNS,
-    add_marks,
-    empty_figure,
-    marker,
-    name_of,
-    new_figure,
-    question_door,
-    safe_text,
-)
+from core.arrays import Ints
+from core.charts import theme
+from core.charts.claims.heatmap import stepped, support_bar
 from core.claims.analysis import ClaimsAnalysis
 from core.claims.matrix import CLAIM_STATES, IRRELEVANT
-from core.claims.types import Bools, Floats
+from core.claims.types import Floats
 from core.text.display import count, number
 
 ROWS = 15  # claims of a page
 _LABEL, _HOVER = 22, 160  # characters of a claim
 _ROW = 20  # pixels
 _TICKS = 12  # ranks that all have a label
-
-
-class _Row(NamedTuple):
-    query_id: str
-    first: bool  # of its answer on this page
-    text: str
-    state: str
-    hover: str
-
-
-class _Page(NamedTuple):
-    rows: tuple[_Row, ...]
-    values: Floats  # claims × retrieval ranks; NaN where not scored, or where there is no passage
-    missing: Bools  # not scored
-    hover: list[list[str]]
-    start: int  # claims before this page
-    n_claims: int
-    n_answers: int
 
 
 def n_pages(analysis: ClaimsAnalysis) -> int:
@@ -68,83 +40,72 @@ def evidence_matrix(analysis: ClaimsAnalysis, page: int = 1) -> go.Figure:
     page : int
         From 1 to `n_pages`; each has 15 claims.
     """
-    if not analysis.reading_order.size:
-        return empty_figure("No claim was extracted from any answer.")
-    return _draw(_data(analysis, page), analysis.threshold)
-
-
-def _data(analysis: ClaimsAnalysis, page: int) -> _Page:
-    layout, order = analysis.layout, analysis.reading_order
-    start = ROWS * (page - 1)
-    claims = order[start : start + ROWS]
-    texts, scores = layout.claims["text"].iloc[claims].to_list(), analysis.scores.iloc[claims]
-    queries = layout.query[claims].tolist()
-    asked = analysis.queries.iloc[queries]
-    width = layout.width[claims]
-    values = np.full((len(claims), max(int(width.max()), 1)), np.nan)
-    missing = np.zeros(values.shape, dtype=bool)
-    passages = analysis.run.passages[["title", "passage_id"]]
-    rows, hover = [], []
-    for at, (claim, n) in enumerate(zip(claims.tolist(), width.tolist(), strict=True)):
-        score, text = scores.iloc[at], texts[at]
-        values[at, :n] = layout.probability[layout.start[claim] : layout.start[claim] + n]
-        missing[at, :n] = np.isnan(values[at, :n]) & (score["state"] != IRRELEVANT)
-        said = f"{safe_text(text, _HOVER)}<br>{safe_text(asked['question'].iloc[at], 100)}"
-        state = str(score["state"])
-        verdict = f"{SIGNS[state]} {state}, U(c) {number(score['uncertainty'])}, best support "
-        rows.append(
-            _Row(
-                str(asked["query_id"].iloc[at]), at == 0 or queries[at] != queries[at - 1], text, state,
-                f"{said}<br>{verdict}{number(score['support_maximum'])}",
-            )
-        )  # fmt: skip
-        listed = passages.iloc[layout.passages_of(queries[at])].itertuples(index=False)
-        cells = [
-            f"{said}<br>Rank {rank}: {safe_text(name_of(*passage), 60)}<br>"
-            + ("Not scored" if np.isnan(p) else f"Probability {number(p)}")
-            for rank, (passage, p) in enumerate(zip(listed, values[at], strict=False), start=1)
-        ]
-        hover.append(cells + [""] * (values.shape[1] - n))
+    order, start = analysis.reading_order, ROWS * (page - 1)
+    if not order.size:
+        return theme.empty_figure("No claim was extracted from any answer.")
+    rows, values, texts = _data(analysis, order[start : start + ROWS])
+    n, ranks = values.shape
+    found = rows["state"].value_counts()
+    counted = ", ".join(f"{found[state]:,} {state}" for state in CLAIM_STATES if state in found)
     n_answers = int((analysis.queries["n_claims"] > 0).sum())
-    return _Page(tuple(rows), values, missing, hover, start, order.size, n_answers)
-
-
-def _draw(data: _Page, threshold: float) -> go.Figure:
-    n, ranks = data.values.shape
-    states = [row.state for row in data.rows]
-    counted = ", ".join(f"{states.count(state):,} {state}" for state in CLAIM_STATES if state in states)
     alt = (
-        f"Claims {data.start + 1:,} to {data.start + n:,} of {count(data.n_claims, 'claim')} of "
-        f"{count(data.n_answers, 'answer')} against the passages by retrieval rank: {counted}."
+        f"Claims {start + 1:,} to {start + n:,} of {count(order.size, 'claim')} of "
+        f"{count(n_answers, 'answer')} against the passages by retrieval rank: {counted}."
     )
-    figure = new_figure(alt, "Passage, by retrieval rank", "", height=150 + _ROW * n)
+    figure = theme.new_figure(alt, "Passage, by retrieval rank", "", height=150 + _ROW * n)
     figure.add_heatmap(
-        x=list(range(1, ranks + 1)), y=list(range(n)), z=data.values, zmin=0, zmax=1, xgap=1, ygap=1,
-        colorscale=stepped("well supported", threshold), text=data.hover, hoverongaps=False,
+        x=list(range(1, ranks + 1)), y=list(range(n)), z=values, zmin=0, zmax=1, xgap=1, ygap=1,
+        colorscale=stepped("well supported", analysis.threshold), text=texts, hoverongaps=False,
         hovertemplate="%{text}<extra></extra>", showlegend=False,
-        colorbar=support_bar(threshold, 1),
+        colorbar=support_bar(analysis.threshold, 1),
     )  # fmt: skip
-    at, rank = np.nonzero(data.missing)
-    crosses = [data.hover[i][j] for i, j in zip(at.tolist(), rank.tolist(), strict=True)]
-    add_marks(figure, "Not scored", (rank + 1).tolist(), at.tolist(), marker("unscored", 8), crosses)
-    for state in dict.fromkeys(states):
-        own = [(y, row) for y, row in enumerate(data.rows) if row.state == state]
-        add_marks(
-            figure, state.capitalize(), [ranks + 1] * len(own), [y for y, _ in own], marker(state, 11),
-            [row.hover for _, row in own], [question_door(row.query_id) for _, row in own],
+    verified = (rows["state"] != IRRELEVANT).to_numpy()
+    missing = np.isnan(values) & (np.array(texts) != "") & verified[:, None]
+    at, rank = (places.tolist() for places in np.nonzero(missing))
+    crosses = [texts[i][j] for i, j in zip(at, rank, strict=True)]
+    theme.add_marks(figure, "Not scored", [j + 1 for j in rank], at, theme.marker("unscored", 8), crosses)
+    for state, own in rows.groupby("state", sort=False):
+        theme.add_marks(
+            figure, str(state).capitalize(), [ranks + 1] * len(own), own.index.tolist(),
+            theme.marker(str(state), 11), own["hover"], own["query_id"].map(theme.question_door),
         )  # fmt: skip
-    for y, row in enumerate(data.rows):
-        if row.first and y:
-            figure.add_hline(y=y - 0.5, line={**BORDER, "dash": "solid", "width": 1})
-    step = max(1, -(-ranks // _TICKS))
-    shown = list(range(1, ranks + 1, step))
+    for y in np.flatnonzero(rows["query_id"].ne(rows["query_id"].shift()))[1:]:
+        figure.add_hline(y=y - 0.5, line={**theme.BORDER, "dash": "solid", "width": 1})
+    shown = list(range(1, ranks + 1, max(1, -(-ranks // _TICKS))))
     figure.update_xaxes(
         range=[0.5, ranks + 1.6], tickvals=[*shown, ranks + 1], ticktext=[*map(str, shown), "<br>State"],
         tickangle=0, showgrid=False, zeroline=False,
     )  # fmt: skip
     figure.update_yaxes(
         range=[n - 0.5, -0.5], showgrid=False, zeroline=False, tickvals=list(range(n)),
-        ticktext=[safe_text(row.text, _LABEL) for row in data.rows], tickfont={"size": 11},
+        ticktext=[theme.safe_text(text, _LABEL) for text in rows["text"]], tickfont={"size": 11},
     )  # fmt: skip
     figure.update_layout(margin={"t": 60}, showlegend=True)
     return figure
+
+
+def _data(analysis: ClaimsAnalysis, claims: Ints) -> tuple[pd.DataFrame, Floats, list[list[str]]]:
+    """Return the claims of a page, their probabilities by rank, and what each cell says ("" without one)."""
+    layout = analysis.layout
+    queries, width = layout.query[claims].tolist(), layout.width[claims].tolist()
+    rows = analysis.scores.iloc[claims][["state", "uncertainty", "support_maximum"]].reset_index(drop=True)
+    rows["text"] = layout.claims["text"].iloc[claims].to_list()
+    rows[["query_id", "question"]] = analysis.queries.iloc[queries][["query_id", "question"]].to_numpy()
+    values = np.full((len(claims), max(*width, 1)), np.nan)
+    passages = analysis.run.passages[["title", "passage_id"]]
+    hover, texts = [], []
+    for row, claim, query, n in zip(rows.itertuples(), claims.tolist(), queries, width, strict=True):
+        values[row.Index, :n] = layout.probability[layout.start[claim] : layout.start[claim] + n]
+        said = f"{theme.safe_text(row.text, _HOVER)}<br>{theme.safe_text(row.question, 100)}"
+        hover.append(
+            f"{said}<br>{theme.SIGNS[row.state]} {row.state}, U(c) {number(row.uncertainty)}, best support "
+            f"{number(row.support_maximum)}"
+        )
+        listed = passages.iloc[layout.passages_of(query)].itertuples(index=False)
+        cells = [
+            f"{said}<br>Rank {rank}: {theme.safe_text(theme.name_of(*passage), 60)}<br>"
+            + ("Not scored" if np.isnan(p) else f"Probability {number(p)}")
+            for rank, (passage, p) in enumerate(zip(listed, values[row.Index], strict=False), start=1)
+        ]
+        texts.append(cells + [""] * (values.shape[1] - n))
+    return rows.assign(hover=hover), values, texts

@@ -10,18 +10,21 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.charts.claims.cells import HeatmapCells, heatmap_cells
-from core.charts.claims.layers import (
-    MATRIX_SHARE,
-    TWO_LINES_UP_TO,
-    add_causal,
-    add_removals,
-    add_signs,
-    add_text,
-    add_verdicts,
+from core.charts.theme import (
+    STYLES,
+    add_marks,
+    empty_figure,
+    fade,
+    marker,
+    new_figure,
+    plain_text,
+    where_door,
 )
-from core.charts.theme import empty_figure, new_figure, plain_text
 from core.claims.answer import AnswerClaims
-from core.claims.causal import CHANGED, GONE, UNKNOWN
+from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
+from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
+from core.claims.types import Bools, Floats
+from core.conditions import where
 from core.text.display import count, number
 
 Shown = Literal["text", "causal", "both"]
@@ -31,6 +34,11 @@ _LABEL_WIDTH = 17
 _LEGEND_LINE = 22  # pixels
 _TICKS_UP_TO, _FEWER_TICKS = 12, 8  # columns that all have a label, and labels where there are more
 _TEXT_UP_TO = 40  # rows whose labels have the claim's text
+_MATRIX_SHARE = 0.8  # of the width; the rest is the column of verdicts
+_TWO_LINES_UP_TO = 25  # rows with room for two lines of text
+_SIGNS_UP_TO = 20  # columns whose cells have room for a letter
+_LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
+_SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
 
 
 def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
@@ -72,15 +80,15 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
 
 def _draw(cells: HeatmapCells, shown: Shown, threshold: float) -> go.Figure:
     figure = new_figure(_alt(cells, shown), "", "")
-    add_verdicts(figure, cells)
+    _add_verdicts(figure, cells)
     if shown == "causal":
-        add_causal(figure, cells)
+        _add_causal(figure, cells)
     else:
-        add_text(figure, cells, threshold)
+        _add_text(figure, cells, threshold)
     if shown == "both":
-        add_removals(figure, cells, threshold)
+        _add_removals(figure, cells, threshold)
     elif shown == "text":
-        add_signs(figure, cells.values >= threshold, "✓", "white")
+        _add_signs(figure, cells.values >= threshold, "✓", "white")
     _lay_out(figure, cells)
     return figure
 
@@ -114,21 +122,21 @@ def _lay_out(figure: go.Figure, cells: HeatmapCells) -> None:
         side="top",
         showgrid=False,
         range=[-0.5, n_columns - 0.5],
-        domain=[0, MATRIX_SHARE],
+        domain=[0, _MATRIX_SHARE],
         tickvals=list(range(0, n_columns, step)),
         ticktext=list(cells.columns[::step]),
         tickfont={"size": 11},
         title_text="Passage, in retrieval order",
     )
     top = 105 if any(trace.showscale for trace in figure.select_traces({"type": "heatmap"})) else 60
-    row = 40 if n_rows <= TWO_LINES_UP_TO else 22
+    row = 40 if n_rows <= _TWO_LINES_UP_TO else 22
     # On a phone each entry of the legend takes a line.
     entries = sum(trace.type == "scatter" and trace.showlegend is not False for trace in figure.data)
-    u = "<br>U(c)" if n_rows <= TWO_LINES_UP_TO else ""
+    u = "<br>U(c)" if n_rows <= _TWO_LINES_UP_TO else ""
     figure.update_layout(
         xaxis2={
             "side": "top",
-            "domain": [MATRIX_SHARE + 0.02, 1],
+            "domain": [_MATRIX_SHARE + 0.02, 1],
             "range": [-0.4, 2],
             "tickvals": [0.5],
             "ticktext": [f"RAFE{u}"],
@@ -155,7 +163,132 @@ def _tick(name: str, text: str, n_rows: int) -> str:
     """Return a row's label: its number and the start of the claim, short enough for a phone."""
     if n_rows > _TEXT_UP_TO:
         return name
-    lines = 2 if n_rows <= TWO_LINES_UP_TO else 1
+    lines = 2 if n_rows <= _TWO_LINES_UP_TO else 1
     start = plain_text(text, _LABEL_WIDTH * lines - len(name))
     wrapped = textwrap.wrap(f"{name} {start}", _LABEL_WIDTH, max_lines=lines, placeholder="…")
     return "<br>".join(html.escape(line, quote=False).replace("$", "&#36;") for line in wrapped)
+
+
+def _add_heatmap(
+    figure: go.Figure, z: Floats, cells: HeatmapCells, scale: object, grey: object, **options: object
+) -> None:
+    """Draw the rows of relevant claims in colour and the others, which are last, in grey."""
+    split = int((~cells.grey).sum())
+    for rows, colors, has_bar in ((slice(0, split), scale, True), (slice(split, None), grey, False)):
+        if z[rows].size:
+            figure.add_heatmap(
+                x=np.arange(z.shape[1]),
+                y=np.arange(z.shape[0])[rows],
+                z=z[rows],
+                text=cells.hover[rows],
+                hovertemplate="%{text}<extra></extra>",
+                colorscale=colors,
+                xgap=1,
+                ygap=2,
+                **{**options, "showscale": bool(options.get("showscale")) and has_bar},
+            )
+
+
+def stepped(style: str, threshold: float) -> list[tuple[float, str]]:
+    """Return a scale that grows darker and jumps at the threshold, so that each cell shows the decision."""
+    (_, low), (_, below) = fade(style, 0.06, 0.38)
+    (_, above), (_, full) = fade(style, 0.78, 1.0)
+    return [(0.0, low), (threshold, below), (threshold, above), (1.0, full)]
+
+
+def support_bar(threshold: float, length: float) -> dict[str, object]:
+    """Return a bar above the matrix; its ticks say what it is, since a title would lie on it."""
+    ticks = {0.0: "0", 1.0: "1", threshold: f"probability {threshold:g}: supports"}
+    return {
+        "orientation": "h",
+        "thickness": 10,
+        "len": length,
+        "x": 0,
+        "xanchor": "left",
+        "yref": "container",
+        "y": 1,
+        "yanchor": "top",
+        "ypad": 2,
+        "outlinewidth": 0,
+        "tickvals": sorted(ticks),
+        "ticktext": [ticks[at] for at in sorted(ticks)],
+    }
+
+
+def _add_text(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
+    """Draw the probabilities, and a cross where one is missing."""
+    scales = stepped("well supported", threshold), stepped("unscored", threshold)
+    bar = support_bar(threshold, _MATRIX_SHARE)
+    _add_heatmap(figure, cells.values, cells, *scales, zmin=0, zmax=1, showscale=True, colorbar=bar)
+    # An irrelevant claim is not verified, so nothing is missing.
+    rows, columns = np.nonzero(np.isnan(cells.values) & ~cells.grey[:, None])
+    cross = marker("unscored", 9 * _scale(cells))
+    add_marks(figure, f"Not scored ({count(len(rows), 'cell')})", columns, rows, cross)
+
+
+def _scale(cells: HeatmapCells) -> float:
+    """Return how much smaller marks are drawn where columns are narrow."""
+    return 1.0 if len(cells.columns) <= _SIGNS_UP_TO else 0.6
+
+
+def _add_causal(figure: go.Figure, cells: HeatmapCells) -> None:
+    """Draw leave-one-out effects."""
+    codes = np.select([cells.labels == name for name in (KEPT, CHANGED, GONE)], [0.0, 1.0, 2.0], np.nan)
+    colors = fade("neutral", 0.18)[0][1], STYLES["fragile"].color, STYLES["unsupported"].color
+    scale = [(at / 3, color) for i, color in enumerate(colors) for at in (i, i + 1)]
+    _add_heatmap(figure, codes, cells, scale, fade("unscored", 0.18), zmin=-0.5, zmax=2.5)
+    for label, fill in zip((KEPT, CHANGED, GONE, UNKNOWN), (*colors, "rgba(0,0,0,0)"), strict=True):
+        where = cells.labels == label
+        if where.any():
+            _add_signs(figure, where, _SIGNS[label], "white" if label in (CHANGED, GONE) else None)
+            # A line in the legend that draws nothing.
+            outline = {"width": 1, "color": STYLES["unscored"].color}
+            look = {"symbol": "square", "color": fill, "size": 11, "line": outline}
+            add_marks(figure, f"{_SIGNS[label]} {label} ({int(where.sum()):,})", [None], [None], look)
+
+
+def _add_signs(figure: go.Figure, where: Bools, sign: str, color: str | None) -> None:
+    """Write a sign into cells, where the columns leave room for one."""
+    rows, columns = np.nonzero(where)
+    if where.shape[1] <= _SIGNS_UP_TO:
+        written = {"text": [sign] * len(rows), "textfont": {"color": color, "size": 14}}
+        add_marks(figure, None, columns, rows, None, mode="text", showlegend=False, **written)
+
+
+def _add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> None:
+    """Mark where support and leave-one-out effect agree, and where there is only one of them."""
+    moved, supports = np.isin(cells.labels, (CHANGED, GONE)), cells.values >= threshold
+    silent, unscored = cells.values < threshold, np.isnan(cells.values)
+    without = "gone or changed without it"
+    # White and outlined where it lies on strong blue: seen there, and in the legend of either page.
+    for name, symbol, color, size, mask in (
+        (f"Supports; {without}", "star", "#FFFFFF", 14, moved & supports),
+        ("Supports; kept without it", "circle", "#FFFFFF", 8, (cells.labels == KEPT) & supports),
+        (f"No support; {without}", "diamond", "#F0A030", 11, moved & silent),
+        (f"Not scored; {without}", "diamond-tall", "#B8679A", 13, moved & unscored),
+    ):
+        rows, columns = np.nonzero(mask)
+        outline = {"width": 1, "color": "#333333"}
+        look = {"symbol": symbol, "color": color, "size": size * _scale(cells), "line": outline}
+        add_marks(figure, f"{name} ({len(rows):,})", columns, rows, look)
+
+
+def _add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
+    """Draw the column of verdicts: one trace per state, so that the legend names the symbols.
+
+    A symbol leads to the answers with a claim in the same state.
+    """
+    for style in dict.fromkeys(row.style for row in cells.rows):
+        chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
+        texts = [f" <b>{_LETTERS.get(row.verdict, '')}</b>" for _, row in chosen]
+        if len(cells.rows) <= _TWO_LINES_UP_TO:
+            texts = [
+                f"{text}<br> {number(row.uncertainty)}" for text, (_, row) in zip(texts, chosen, strict=True)
+            ]
+        hover = [f"{row.hover}<br>Questions with such a claim:" for _, row in chosen]
+        leads_to = [where_door(where("claims", "claims", state=style))] * len(chosen)
+        name, y = f"{style.capitalize()} ({cells.states[style]:,})", [i for i, _ in chosen]
+        add_marks(
+            figure, name, [0.0] * len(y), y, marker(style, 10), hover, leads_to, mode="markers+text",
+            xaxis="x2", text=texts, textposition="middle right", textfont={"size": 11},
+        )  # fmt: skip

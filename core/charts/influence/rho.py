@@ -105,5 +105,5 @@ def _add_bars(figure: go.Figure, data: _Data, name: str) -> None:
         leads_to.append(theme.where_door(condition) if n else "")
     theme.add_bars(
         figure, f"{title} ({counts.sum():,})", (edges[:-1] + edges[1:]) / 2, counts, name, hover, leads_to,
-        orientation=None, width=np.diff(edges),
+        orientation="v", width=np.diff(edges),
     )  # fmt: skip

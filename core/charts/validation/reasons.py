@@ -13,7 +13,7 @@ from core.validation.definitions import REASONS_OF_VALIDATORS
 
 _BELOW = 0.4  # rows
 _MOST = 15  # reasons with a bar; a file may bring validators of its own
-_PARTS = (  # name, column, style, condition
+_PARTS: tuple[tuple[str, str, str, dict[str, bool]], ...] = (  # name, column, style, condition
     ("Incorrect", "wrong_flagged", "Divergent", {"correct": False}),
     ("Correct", "right_flagged", "Aligned", {"correct": True}),
     ("Not labelled", "unlabelled", "neutral", {}),

@@ -61,7 +61,6 @@ _OWN_TEMPLATES = ("hovertemplate",)
 
 def test_every_public_figure_is_tested_here():
     assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {"verdict_changes"}
-    assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
     assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha"}
     assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}

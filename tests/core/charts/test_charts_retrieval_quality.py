@@ -3,8 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from core.charts.retrieval_quality import retrieval_quality_chart
-from core.charts.retrieval_quality.metrics import _data
+from core.charts.retrieval_quality import _data, retrieval_quality_chart
 from core.charts.theme import alt_text
 from core.influence import analyse
 from core.retrieval_quality.analysis import retrieval_quality

@@ -9,17 +9,23 @@ import streamlit as st
 
 from core.charts.theme import SIGNS
 from core.claims.answer import AnswerClaims
-from core.claims.definitions import QUADRANTS, REASONS
+from core.claims.definitions import QUADRANTS
 from core.claims.quadrants import UNDEFINED
 from core.rows import rows_of
 from core.text.display import count, number
-from ui import cached, questions, show
+from ui import cached, headlines, questions, show
 from ui.plain import plain, shortened
 from ui.sections import Part
 from ui.sections.claims.pieces import elsewhere, legend, notes, passage_name, pieces, support
 
 _SHOWN = {"text": "Support", "causal": "Leave-one-out effect", "both": "Both"}
 _JOINT_SHOWN = 20
+_CARDS = {
+    "Supported": "Relevant claims that a passage, or two together, support, of those that were verified.",
+    "Mean U(c)": "0 where every passage supports every claim; a claim that one of ten supports has 0.9.",
+    "Claims": "Irrelevant claims are refusals and remarks about the answer itself; they enter no mean.",
+    "Unscored cells": "Cells that could not be verified are left out; they never count as not supported.",
+}
 
 
 def part(query_id: str) -> Part:
@@ -43,11 +49,7 @@ def part(query_id: str) -> Part:
 def draw(query_id: str) -> None:
     """Draw the numbers of an answer's claims, and each claim against each passage where there are several."""
     answer = cached.diagnosis()["claims"].answer(query_id)
-    if answer.reason is not None:
-        st.info(
-            f"**No grounding for this answer.** {REASONS[answer.reason].meaning}",
-            icon=":material/do_not_disturb_on:",
-        )
+    headlines.why("claims", answer.reason, "No grounding for this answer.")
     if not answer.claim_ids:
         return
     _numbers(questions.row(query_id, "claims"))
@@ -60,49 +62,23 @@ def draw(query_id: str) -> None:
 
 
 def _numbers(row: Any) -> None:
-    judged = int(row["grounding_n"])
+    judged, claims = int(row["grounding_n"]), count(int(row["mean_uncertainty_n"]), "claim")
+    supported = f"{int(row['n_supported']):,} of {judged:,}" if judged else "—"
     left_out = f"; {int(row['grounding_n_left_out']):,} not scored" if row["grounding_n_left_out"] else ""
-    show.cards(
-        [
-            (
-                "Supported",
-                f"{int(row['n_supported']):,} of {judged:,}" if judged else "—",
-                f"grounding {number(row['grounding'])}{left_out}",
-                "Relevant claims that a passage, or two together, support, of those that were verified.",
-            ),
-            (
-                "Mean U(c)",
-                number(row["mean_uncertainty"]),
-                f"on {count(int(row['mean_uncertainty_n']), 'claim')}",
-                "0 where every passage supports every claim; a claim that one of ten supports has 0.9.",
-            ),
-            (
-                "Claims",
-                f"{int(row['n_claims']):,}",
-                f"{int(row['n_irrelevant']):,} irrelevant, {int(row['n_joint']):,} joint",
-                "Irrelevant claims are refusals and remarks about the answer itself; they enter no mean.",
-            ),
-            (
-                "Unscored cells",
-                f"{int(row['n_cells_unscored']):,} of {int(row['n_cells']):,}",
-                "claims × passages",
-                "Cells that could not be verified are left out; they never count as not supported.",
-            ),
-        ]
-    )
+    others = f"{int(row['n_irrelevant']):,} irrelevant, {int(row['n_joint']):,} joint"
+    unscored = f"{int(row['n_cells_unscored']):,} of {int(row['n_cells']):,}"
+    values = {
+        "Supported": (supported, f"grounding {number(row['grounding'])}{left_out}"),
+        "Mean U(c)": (number(row["mean_uncertainty"]), f"on {claims}"),
+        "Claims": (f"{int(row['n_claims']):,}", others),
+        "Unscored cells": (unscored, "claims × passages"),
+    }
+    show.cards([(title, *values[title], about) for title, about in _CARDS.items()])
 
 
 def _evidence(query_id: str, answer: AnswerClaims) -> None:
-    shown = st.segmented_control(
-        "Evidence",
-        list(_SHOWN),
-        default="text",
-        required=True,
-        key="claims_shown",
-        format_func=_SHOWN.__getitem__,
-        persist_state="session",
-    )
-    show.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown or "text")
+    shown = show.choice("Evidence", _SHOWN, "claims_shown")
+    show.chart("claims", "claims_heatmap", answer, of=query_id, shown=shown)
 
 
 def _joint(answer: AnswerClaims) -> None:

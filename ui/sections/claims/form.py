@@ -25,24 +25,18 @@ _DECOMPOSERS = {
 
 def first() -> None:
     """Draw what is to be decided before a run has claims."""
-    run = session().run
-    assert run is not None
-    with st.container(border=True):
-        st.subheader("Claims not extracted", anchor=False)
-        st.markdown(
-            "Each answer is split into single claims, and each claim is checked against every passage that "
-            "the answer was given. The result is a new run beside this one; the answers stay as they are and "
-            "no question is asked again."
-        )
-        silent = run.queries["answer_status"].isin(["error", "empty", "abstained"])
-        silent |= run.queries["answer"].fillna("").str.strip() == ""
-        n_silent, n_passages = int(silent.sum()), len(run.passages) / max(len(run.queries), 1)
-        without = f"; {n_silent:,} without one (empty, abstained or failed)" if n_silent else ""
-        st.markdown(
-            f"**{count(len(run.queries) - n_silent, 'answer')}** to check{without}, with {n_passages:.1f} "
-            "passages each on average."
-        )
-        step_form.on_loaded_run("claims", "Extract and verify claims")
+    run = session().the_run
+    silent = run.queries["answer_status"].isin(["error", "empty", "abstained"])
+    silent |= run.queries["answer"].fillna("").str.strip() == ""
+    n_silent, n_passages = int(silent.sum()), len(run.passages) / max(len(run.queries), 1)
+    without = f"; {n_silent:,} without one (empty, abstained or failed)" if n_silent else ""
+    text = (
+        "Each answer is split into single claims, and each claim is checked against every passage that "
+        "the answer was given. The result is a new run beside this one; the answers stay as they are and "
+        f"no question is asked again.\n\n**{count(len(run.queries) - n_silent, 'answer')}** to "
+        f"check{without}, with {n_passages:.1f} passages each on average."
+    )
+    step_form.first("claims", "Claims not extracted", text, "Extract and verify claims")
 
 
 def again() -> None:

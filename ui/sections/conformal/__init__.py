@@ -1,6 +1,5 @@
 """Conformal prediction: one question in the workbench, the whole run on its page, and its methods."""
 
-from ui.sections.conformal.method import method
 from ui.sections.conformal.question import draw, part
 
-__all__ = ["draw", "method", "part"]
+__all__ = ["draw", "part"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,14 +10,19 @@ import streamlit as st
 
 from core.influence import above_noise_by_chance
 from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.metrics import influence_score
+from core.influence.step import ABLATION, BASELINE, CLOSED_BOOK
+from core.llm import Completion
 from core.rows import rows_of
+from core.run import Run
 from core.text.display import count, number, p_text, percent
 from ui import cached, headlines, questions, show
 from ui.components.evidence.rows import named
-from ui.plain import plain
+from ui.plain import plain, shortened
 from ui.sections import Part
 from ui.state import session
 
+_WAITING = "…"
 _NAMED = 3  # passages named in one sentence
 # What a sentence says of a passage, after its title and retrieval rank.
 _SAID = {
@@ -30,8 +36,7 @@ _SAID = {
 
 def part(query_id: str) -> Part:
     """Return the influence of every passage beside the answer, and the failure modes with their passages."""
-    run = session().run
-    assert run is not None, "sections are drawn only when a run is there"
+    run = session().the_run
     row, found = questions.row(query_id, "influence"), cached.diagnosis()["influence"].passages
     found = rows_of(found, query_id).sort_values("retrieval_order", kind="stable")
     found = found.merge(rows_of(run.passages, query_id)[["passage_id", "title"]], on="passage_id")
@@ -153,9 +158,7 @@ def _unmoved(n_supporting: int, supported: bool) -> str:
 def draw(query_id: str) -> None:
     """Draw how the two orders agree, or say why there is no order to compare."""
     row = questions.row(query_id, "influence")
-    if isinstance(row["reason"], str):
-        reason = headlines.reason(row["reason"], "influence").meaning
-        st.info(f"**No ρ for this question.** {reason}", icon=":material/do_not_disturb_on:")
+    if headlines.why("influence", row["reason"], "No ρ for this question."):
         return
     _agreement(row)
     st.markdown("**Retrieval rank and influence rank**")
@@ -170,35 +173,17 @@ def _agreement(row: Any) -> None:
         noise = f"{count(repeats, 'repeat')}: a passage without effect is above it in {beyond} of cases"
     if _by_logprob():
         noise = "a fixed answer has none"
-    show.cards(
-        [
-            (
-                "Rank agreement ρ",
-                number(row["rho"]),
-                f"{_label(row)}; chance baseline {low} to {high}",
-                "The baseline holds 95 % of random orders of this question's influences.",
-            ),
-            (
-                "nDCG by influence",
-                number(row["influence_ndcg"]),
-                f"chance baseline {number(row['ndcg_by_chance'])}; {p_text(row['ndcg_p_value'])}, two-sided",
-                METRICS["influence_ndcg"].meaning,
-            ),
-            (
-                "Dominance",
-                number(row["dominance"]),
-                "share of the strongest passage",
-                METRICS["dominance"].meaning,
-            ),
-            (
-                "Entropy",
-                number(row["entropy"]),
-                f"nats; {number(row['entropy_normalised'])} of the maximum",
-                METRICS["entropy"].meaning,
-            ),
-            ("Noise floor", number(row["noise_quantile"]), noise, METRICS["noise_quantile"].meaning),
-        ]
-    )
+    values = {
+        "rho": (number(row["rho"]), f"{_label(row)}; chance baseline {low} to {high}"),
+        "influence_ndcg": (
+            number(row["influence_ndcg"]),
+            f"chance baseline {number(row['ndcg_by_chance'])}; {p_text(row['ndcg_p_value'])}, two-sided",
+        ),
+        "dominance": (number(row["dominance"]), "share of the strongest passage"),
+        "entropy": (number(row["entropy"]), f"nats; {number(row['entropy_normalised'])} of the maximum"),
+        "noise_quantile": (number(row["noise_quantile"]), noise),
+    }
+    show.cards([(METRICS[name].title, *value, METRICS[name].meaning) for name, value in values.items()])
 
 
 def _label(row: Any) -> str:
@@ -206,3 +191,47 @@ def _label(row: Any) -> str:
     reason = row["label_reason"]
     why = f" ({headlines.reason(reason, 'influence').title.lower()})" if isinstance(reason, str) else ""
     return f"{str(row['label']).lower()}{why}"
+
+
+def in_progress(run: Run, query_id: str, answers: Mapping[tuple[str, int], Completion]) -> None:
+    """Draw what the model has answered so far to one question of a run."""
+    query = rows_of(run.queries, query_id).iloc[0]
+    passages = rows_of(run.passages, query_id).sort_values(["slot", "retrieval_rank"])
+    st.markdown(f"**{plain(shortened(query['question'], 200))}**")
+    baseline = answers.get((BASELINE, 1))
+    if baseline is None:
+        st.caption("Waiting for the baseline answer …")
+        return
+    st.markdown(f"Baseline answer: {plain(shortened(_said(baseline), 300))}")
+    frame = pd.DataFrame(
+        [
+            _row(place, title or text, baseline, answers.get((ABLATION, place)))
+            for place, (title, text) in enumerate(
+                passages[["title", "text"]].fillna("").itertuples(index=False), start=1
+            )
+        ],
+        columns=["rank", "passage", "answer", "influence"],
+    )
+    columns = {
+        "rank": "Rank",
+        "passage": show.wide("Passage", "medium"),
+        "answer": show.wide("Answer without it"),
+        "influence": show.numeric("Influence"),
+    }
+    st.dataframe(
+        frame, hide_index=True, column_config=columns, alt="Answers without each passage", placeholder="—"
+    )
+    closed = answers.get((CLOSED_BOOK, 1))
+    if closed is not None:
+        st.caption(f"Without any passage: {plain(shortened(_said(closed), 200))}")
+
+
+def _row(place: int, title: str, baseline: Completion, found: Completion | None) -> tuple[object, ...]:
+    if found is None:
+        return place, shortened(title, 60), _WAITING, None
+    influence = influence_score(baseline.text, found.text) if baseline.text and not found.error else None
+    return place, shortened(title, 60), shortened(_said(found), 200), influence
+
+
+def _said(completion: Completion) -> str:
+    return completion.text.strip() or (completion.error or "no text")

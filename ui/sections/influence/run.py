@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.conditions import where
+from core.influence.chance import chance_band
 from core.influence.definitions import LABELS, LOGPROB, MODES, ORDER_MODES, REASONS
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
@@ -56,17 +57,9 @@ def ranks() -> None:
     titles = {"": f"All ({sum(counts.values()):,})"} | {
         name: f"{name} ({n:,})" for name, n in counts.items() if name != "Undefined"
     }
-    shown = st.segmented_control(
-        "Questions",
-        list(titles),
-        default="",
-        key="influence_shown",
-        format_func=lambda name: titles.get(name, name),
-        persist_state="session",
-        required=True,
-    )
+    shown = show.choice("Questions", titles, "influence_shown")
     show.chart("influence", "rank_against_rank", label=shown or None)
-    st.caption(_what_tau_does(counts, shown or ""))
+    st.caption(_what_tau_does(counts, shown))
 
 
 def _what_tau_does(counts: Mapping[str, int], shown: str) -> str:
@@ -180,3 +173,19 @@ def reported() -> None:
     only = st.toggle("Only verdicts that change", value=True, key="reported_only_changed")
     alt = "Reported and recomputed verdicts; choosing a row opens its question"
     questions.table(changed if only else frame, alt, columns, "reported")
+
+
+def method() -> None:
+    """Draw where ρ falls for random orders, by number of passages."""
+    tau = float(settings()["influence_threshold"])
+    bands = [chance_band(k) for k in (3, 5, 8, 10, 15, 20)]
+    rows = {
+        "Passages k": [band.k for band in bands],
+        "Middle 95 % of random ρ": [f"{number(b.low)} to {number(b.high)}" for b in bands],
+        "Exceeded by 5 %": [number(b.q95) for b in bands],
+        f"Below the threshold {number(tau)}": [number(100 * b.p_below(tau), "{:.1f} %") for b in bands],
+        "Mean overlap (RBO) of random orders": [number(b.mean_rbo) for b in bands],
+    }
+    st.markdown("**Chance baseline**")
+    alt = "Spread of rank agreement for random orders, by number of passages"
+    st.dataframe(rows, hide_index=True, alt=alt)

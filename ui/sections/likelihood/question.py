@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import streamlit as st
-
 from core.likelihood.definitions import MODES
 from core.rows import rows_of
 from core.text.display import number
@@ -42,8 +40,7 @@ def draw(query_id: str) -> None:
     estimated = set(found.loc[found["approximate"], "passage_id"])
     show.cards([_card(row, estimated, *names) for names in _CARDS])
     for reason in dict.fromkeys((row["reason"], row["reference_reason"])):
-        if isinstance(reason, str):
-            st.caption(f"Undefined because: {plain(headlines.reason(reason, 'likelihood').meaning)}")
+        headlines.why("likelihood", reason)
 
 
 _CARDS = (

@@ -8,21 +8,16 @@ import streamlit as st
 from core.likelihood.definitions import METRICS
 from core.text.display import count
 from ui import cached, questions, show, step_form
-from ui.state import session
 
 
 def first() -> None:
     """Draw what is to be decided before a run has scores."""
-    run = session().run
-    assert run is not None, "the form is for the run that is loaded"
-    with st.container(border=True):
-        st.subheader("Not scored", anchor=False)
-        st.markdown(
-            f"The model reads the answers to **{count(len(run.queries), 'question')}** with all passages and "
-            "without each, and the first reference answers where there are any. Nothing is generated. The "
-            "result is a new run; this one stays as it is."
-        )
-        step_form.on_loaded_run("likelihood", "Score answers")
+    text = (
+        "The model reads the answers to **{questions}** with all passages and without each, and the first "
+        "reference answers where there are any. Nothing is generated. The result is a new run; this one "
+        "stays as it is."
+    )
+    step_form.first("likelihood", "Not scored", text, "Score answers")
 
 
 def again() -> None:
@@ -46,18 +41,17 @@ def approximate() -> None:
 
 def evidence() -> None:
     """Draw each passage by what it does to the answer and to the reference, where both are known."""
-    if not cached.diagnosis()["likelihood"].passages[["drop", "reference_drop"]].notna().all(axis=1).any():
+    if not cached.chart("likelihood", "answer_against_reference").data:
         st.caption("No passage has both drops: score answers that have a reference answer.")
         return
     st.markdown(
         "Bottom right: the passage raises the given answer and lowers the correct one. Top left: it raises "
         "the correct answer, but not the given one. 0.69 nats double a probability."
     )
-    chosen = {"All answers": None, "Correct": True, "Not correct": False}
-    shown = st.segmented_control(
-        "Answers", list(chosen), default="All answers", key="likelihood_shown", required=True
-    )
-    show.chart("likelihood", "answer_against_reference", correct=chosen[shown or "All answers"])
+    titles = {"": "All answers", "yes": "Correct", "no": "Not correct"}
+    shown = show.choice("Answers", titles, "likelihood_shown")
+    correct = shown == "yes" if shown else None
+    show.chart("likelihood", "answer_against_reference", correct=correct)
 
 
 def more() -> None:

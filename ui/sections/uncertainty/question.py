@@ -66,12 +66,7 @@ def _of_answer(agrees: bool | None, largest: int) -> str:
 def draw(query_id: str) -> None:
     """Draw the sentence, the numbers, the samples by meaning, and the figures where they tell something."""
     row = questions.row(query_id, "uncertainty")
-    reason = row["reason"]
-    if isinstance(reason, str):
-        st.info(
-            f"**Uncertainty undefined.** {headlines.reason(reason, 'uncertainty').meaning}",
-            icon=":material/do_not_disturb_on:",
-        )
+    headlines.why("uncertainty", row["reason"], "Uncertainty undefined.")
     if not row["n_samples"]:
         return
     st.markdown(said(row))

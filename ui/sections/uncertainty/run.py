@@ -15,7 +15,6 @@ from core.uncertainty.grounding import quadrant_counts
 from core.uncertainty.quality import told_apart
 from ui import cached, headlines, router, show, sources, step_form
 from ui.plain import plain
-from ui.state import session
 
 _FEWEST = 3  # questions that make a figure
 _GUESSING = 0.5
@@ -33,17 +32,13 @@ _FROM_MODELS = {
 
 def first() -> None:
     """Draw what is to be decided before a run has samples."""
-    run = session().run
-    assert run is not None, "the form is for the run that is loaded"
-    with st.container(border=True):
-        st.subheader("Not sampled", anchor=False)
-        st.markdown(
-            f"**{count(len(run.queries), 'question')}** to ask again, each several times at random "
-            "temperatures, with the same passages. The result is a new run; this one stays as it is."
-        )
-        step_form.on_loaded_run("uncertainty", "Sample answers")
-        st.caption("If you already have sampled answers, import them with the run.")
-        sources.link(router.DATA, "Upload a file", "upload", door="Upload")
+    text = (
+        "**{questions}** to ask again, each several times at random temperatures, with the same passages. "
+        "The result is a new run; this one stays as it is."
+    )
+    step_form.first("uncertainty", "Not sampled", text, "Sample answers")
+    st.caption("If you already have sampled answers, import them with the run.")
+    sources.link(router.DATA, "Upload a file", "upload", door="Upload")
 
 
 def again() -> None:
@@ -187,10 +182,7 @@ def _judged(found: UncertaintyAnalysis) -> None:
 
 
 _CHANGED = {
-    WITHOUT: (
-        "Supporting passages left out",
-        "Uncertainty should rise: the evidence is missing.",
-    ),
+    WITHOUT: ("Supporting passages left out", "Uncertainty should rise: the evidence is missing."),
     ADDED: (
         "Unrelated passages added",
         "Uncertainty should not fall: these passages say nothing about the question.",

@@ -1,6 +1,5 @@
 """Validation: one question in the workbench, the whole run on its page, and its methods."""
 
-from ui.sections.validation.method import method
 from ui.sections.validation.question import draw, part
 
-__all__ = ["draw", "method", "part"]
+__all__ = ["draw", "part"]

@@ -14,41 +14,32 @@ from core.validation.chain import ENABLE, is_on
 from core.validation.definitions import METRICS, REASONS_OF_VALIDATORS
 from core.validation.metrics import Share
 from ui import cached, router, show, sources, step_form
-from ui.state import session
 
 
 def first() -> None:
     """Draw what validation does, and the form that starts it."""
-    run = session().run
-    assert run is not None, "the form is for the run that is loaded"
-    with st.container(border=True):
-        st.subheader("Not validated", anchor=False)
-        st.markdown(
-            "Each answer is checked without a model: does it cite its passages, are its words, numbers and "
-            "dates in them, does it say so where it is not certain? An answer with a critical verdict is "
-            "replaced by a fallback."
-        )
-        n, of = int(run.queries["answer"].notna().sum()), len(run.queries)
-        st.markdown(
-            f"**{count(n, 'answer')}** of {count(of, 'question')} to check. The result is a new run beside "
-            "this one; the answers stay as they are."
-        )
-        _form("Validate answers")
+    n = int(cached.diagnosis().run.queries["answer"].notna().sum())
+    text = (
+        "Each answer is checked without a model: does it cite its passages, are its words, numbers and "
+        "dates in them, does it say so where it is not certain? An answer with a critical verdict is "
+        f"replaced by a fallback.\n\n**{count(n, 'answer')}** of {{questions}} to check. The result is a new "
+        "run beside this one; the answers stay as they are."
+    )
+    step_form.first("validation", "Not validated", text, "Validate answers", reads_passages=_reads_passages())
 
 
 def again() -> None:
     """Draw the form for another validation of the same answers."""
     with step_form.folded("Validate again with other options"):
-        _form("Validate again")
+        step_form.on_loaded_run("validation", "Validate again", reads_passages=_reads_passages())
 
 
-def _form(label: str) -> None:
+def _reads_passages() -> bool:
+    """Tell whether there are passages to read; say where validation is switched off."""
     if not is_on():
         st.warning(f"{ENABLE} is off: nothing is validated.", icon=":material/toggle_off:")
-    run = session().run
-    assert run is not None
     # Answers without any passage can be judged, too: they have no ground.
-    step_form.on_loaded_run("validation", label, reads_passages=not run.passages.empty)
+    return not cached.diagnosis().run.passages.empty
 
 
 def found() -> ValidationAnalysis:

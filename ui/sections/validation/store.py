@@ -41,8 +41,7 @@ def draw() -> None:
 
 def _add(path: str, analysis: ValidationAnalysis) -> None:
     """Draw the button that counts the answers of the run, and say how many are new."""
-    run = session().run
-    assert run is not None, "there is an analysis"
+    run = session().the_run
     n_seen = int(analysis.queries["passed"].notna().sum())
     if not n_seen:
         st.caption("This run has no validated answer: nothing can be added.")
