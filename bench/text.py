@@ -21,7 +21,7 @@ from bench.lines import Line, Size, in_turn
 from core.llm.embeddings import SentenceEmbedder
 from core.llm.packaged import packaged_embedder
 from core.retrieval import FastBM25Retriever, split
-from core.sources.corpus import load_corpus
+from core.sources.question import load_corpus
 from core.text.overlap import rouge_l
 from core.text.words import passages
 

@@ -25,8 +25,14 @@ from core.sources.formats import (
     n_asked_again,
 )
 from core.sources.formats.exported import check_questions
-from core.sources.guess import examples, guess_columns, values_in
-from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
+from core.sources.mapping import (
+    MAPPABLE,
+    check_mapping,
+    examples,
+    guess_columns,
+    suggest_mapping,
+    values_in,
+)
 from core.sources.templates import TEMPLATES, template_csv
 from core.text.display import count
 from core.text.matching import labelled

@@ -182,7 +182,8 @@ def read_weights(text: str) -> dict[str, float]:
                 f"Weights must read name=number,name=number, numbers of at least 0; got {shorten(text)!r}."
             )
         found[name] = weight
-    return shares_of(found)
+    # Nothing can be learned of a signal without a weight, which may have no value either.
+    return {name: share for name, share in shares_of(found).items() if share}
 
 
 def write_weights(weights: Mapping[str, float]) -> str:

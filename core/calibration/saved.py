@@ -23,6 +23,7 @@ from core.calibration.weighted import Weighting
 from core.errors import InputError
 
 _DIGITS = 10  # of the digest of a question: enough to recognise it, too few to be worth guessing at
+_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, InputError)
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,12 @@ class SavedCalibration:
         """Read `to_json`; None for something else, which a run made elsewhere may hold."""
         try:
             scores = np.array(saved["scores"], dtype=np.float64)
-            correct = np.array(
-                [math.nan if one is None else one for one in saved["correct"]], dtype=np.float64
-            )
+            correct = np.array(saved["correct"], dtype=np.float64)  # None becomes NaN
             kinds = tuple(one if isinstance(one, str) else None for one in saved["kinds"])
             source = Provenance(**{name: str(value) for name, value in saved["provenance"].items()})
             method = None if saved.get("method") is None else Method.from_json(saved["method"])
             found = cls(str(saved["store"]), source, scores, correct, kinds, int(saved["n_excluded"]), method)
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, InputError):
+        except _UNREADABLE:
             return None
         labels = set(correct[~np.isnan(correct)].tolist())
         whole = scores.ndim == 1 and len(scores) == len(correct) == len(kinds) and labels <= {0.0, 1.0}
@@ -152,7 +151,7 @@ def read_store(path: str) -> tuple[SavedCalibration, frozenset[str]]:
         raise InputError(f"The calibration store {path} holds no score that is used.")
     try:
         found = None if method is None else Method.from_json(json.loads(method))
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, InputError) as error:
+    except _UNREADABLE as error:
         raise InputError(f"The weights in the calibration store {path} cannot be read.") from error
     kept = SavedCalibration(
         Path(path).name,

@@ -29,46 +29,28 @@ TABLE = "calibration_scores"
 METHOD = "calibration_method"  # at most one row, and only where a confidence is weighed
 # The score of stores that rag_uq has made: it needs the true answer, so a new answer has none.
 TRUTH_SCORE = "1 − ROUGE-L to the true answer"
-# Columns with their types in pandas; the first eight are those that rag_uq documents.
-TYPES: Mapping[str, str] = {
-    "id": "int64",
-    "query_hash": "str",
-    "question": "str",
-    "context": "str",
-    "prediction": "str",
-    "true_answer": "str",
-    "nonconformity_score": "float64",
-    "timestamp": "str",
-    "score_name": "str",
-    "model": "str",
-    "prompt": "str",
-    "retriever": "str",
-    "correct": "boolean",
-    "kind": "str",
-    "excluded": "str",
+# Columns with their types in pandas and in SQLite; the first eight are those that rag_uq documents.
+_COLUMNS: Mapping[str, tuple[str, str]] = {
+    "id": ("int64", "INTEGER PRIMARY KEY"),
+    "query_hash": ("str", "TEXT UNIQUE"),
+    "question": ("str", "TEXT"),
+    "context": ("str", "TEXT"),
+    "prediction": ("str", "TEXT"),
+    "true_answer": ("str", "TEXT"),
+    "nonconformity_score": ("float64", "REAL"),
+    "timestamp": ("str", "DATETIME"),
+    "score_name": ("str", "TEXT NOT NULL"),
+    "model": ("str", "TEXT NOT NULL"),
+    "prompt": ("str", "TEXT NOT NULL"),
+    "retriever": ("str", "TEXT NOT NULL"),
+    "correct": ("boolean", "INTEGER"),
+    "kind": ("str", "TEXT"),
+    "excluded": ("str", "TEXT"),
 }
+_SCHEMA = f"CREATE TABLE {TABLE} ({', '.join(f'{name} {kind}' for name, (_, kind) in _COLUMNS.items())})"
 PROVENANCE = ("score_name", "model", "prompt", "retriever")
-_SCHEMA = f"""
-CREATE TABLE {TABLE} (
-    id INTEGER PRIMARY KEY,
-    query_hash TEXT UNIQUE,
-    question TEXT,
-    context TEXT,
-    prediction TEXT,
-    true_answer TEXT,
-    nonconformity_score REAL,
-    timestamp DATETIME,
-    score_name TEXT NOT NULL,
-    model TEXT NOT NULL,
-    prompt TEXT NOT NULL,
-    retriever TEXT NOT NULL,
-    correct INTEGER,
-    kind TEXT,
-    excluded TEXT
-)
-"""
 # What fills the first eight columns, from the table that rag_uq documents and from the one it makes.
-_DOCUMENTED = {name: name for name in list(TYPES)[:8]}
+_DOCUMENTED = {name: name for name in list(_COLUMNS)[:8]}
 _MADE = {**_DOCUMENTED, "context": "NULL", "prediction": "predicted_answer", "timestamp": "created_at"}
 _OLD = (
     (set(_DOCUMENTED), _DOCUMENTED),
@@ -89,7 +71,7 @@ WORDING = StoreWords(
     ELSEWHERE,
 )
 _NUMBERS = ("query_hash", "nonconformity_score", "correct", "kind", "excluded")
-_WRITTEN = tuple(name for name in TYPES if name not in ("id", "excluded"))
+_WRITTEN = tuple(name for name in _COLUMNS if name not in ("id", "excluded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +211,14 @@ class CalibrationStore:
 
         What cannot be read, because something else wrote it, is missing.
         """
-        return self._read([*TYPES])
+        return self._read([*_COLUMNS])
 
     def usable(self, texts: bool = True) -> pd.DataFrame:
         """Return the rows of `frame` that calibrate: not excluded, and with a score.
 
         Without ``texts``, which may be long, only what a calibration is computed from.
         """
-        rows = self._read([*TYPES] if texts else _NUMBERS)
+        rows = self._read([*_COLUMNS] if texts else _NUMBERS)
         return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
     def exclude(self, ids: Sequence[int], reason: str) -> None:
@@ -278,12 +260,11 @@ class CalibrationStore:
         with self._lock:
             rows = self._db.execute(f"SELECT {', '.join(names)} FROM {TABLE} ORDER BY id")
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-        return pd.DataFrame(
-            {
-                name: pd.Series([_READ[TYPES[name]](value) for value in values], dtype=TYPES[name])
-                for name, values in zip(names, columns, strict=True)
-            }
-        )
+        found = {}
+        for name, values in zip(names, columns, strict=True):
+            kind, _ = _COLUMNS[name]
+            found[name] = pd.Series([_READ[kind](value) for value in values], dtype=kind)
+        return pd.DataFrame(found)
 
     def _mark(self, ids: Sequence[int], reason: str | None) -> None:
         with self._lock, self._db.transaction():
@@ -368,7 +349,7 @@ def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
             f"The calibration store {path} was written by a newer version of Leadline (format {version}; "
             f"this one reads up to {SCHEMA_VERSION}); update Leadline {ELSEWHERE}."
         )
-    return bool(version == SCHEMA_VERSION and columns == [*TYPES])
+    return bool(version == SCHEMA_VERSION and columns == [*_COLUMNS])
 
 
 def _columns(db: sqlite3.Connection) -> list[str]:

@@ -141,13 +141,12 @@ class ClaimsAnalysis:
     def passages(self) -> pd.DataFrame:
         """One row per passage, in the run's order: what it supports, its influence, and both together.
 
-        ``query_id, passage_id, retrieval_rank``; ``importance``, its mean support for the relevant claims;
-        ``support``, the best; ``n_supported`` claims; ``influence, above_noise``; ``quadrant``.
+        ``query_id, passage_id, retrieval_rank``; ``support``, its best for a relevant claim; ``n_supported``
+        claims; ``influence, above_noise``; ``quadrant``.
         """
         scores = self._passage_scores
         frame = self.run.passages[["query_id", "passage_id", "retrieval_rank"]].copy()
         return frame.assign(
-            importance=scores["importance"],
             support=scores["support"],
             n_supported=_counted(scores["n_supported"], scores["n_supported"].notna()),
             influence=self.influence.passages["influence"].array,

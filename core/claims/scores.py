@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from core.claims import rafe
-from core.claims.decomposition.relevance import is_relevant
+from core.claims.decomposition.split import is_relevant
 from core.claims.layout import JointPair, MatrixLayout
 from core.claims.matrix import (
     IRRELEVANT,
@@ -30,7 +30,7 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
     """Tell which claims have something to support.
 
     The table decides; where it is silent, an answer's refusals and talk about the answer
-    (`core.claims.decomposition.relevance.is_relevant`) are not relevant, and every other claim is.
+    (`core.claims.decomposition.split.is_relevant`) are not relevant, and every other claim is.
     """
     relevant = claims["relevance"].ne("IRRELEVANT").fillna(True).to_numpy(dtype=bool).copy()
     unsaid = np.flatnonzero(claims["relevance"].isna().to_numpy() & of_answer)
@@ -92,10 +92,10 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
 
 
 def passage_scores(layout: MatrixLayout, relevant: Bools, threshold: float) -> pd.DataFrame:
-    """Return ``importance, support, supports, n_supported`` of every passage, in the run's order.
+    """Return ``support, supports, n_supported`` of every passage, in the run's order.
 
-    Over the relevant claims of the answer: mean and best support, of the scored ones; ``supports`` is 1, 0 or
-    NaN where an unscored cell leaves it open; ``n_supported`` claims is NaN without claims.
+    Over the relevant claims of the answer: the best support, of the scored ones; ``supports`` is 1, 0 or NaN
+    where an unscored cell leaves it open; ``n_supported`` claims is NaN without claims.
     """
     n = len(layout.run.passages)
     chosen = (relevant & layout.of_answer)[layout.claim_of_cell]
@@ -104,13 +104,10 @@ def passage_scores(layout: MatrixLayout, relevant: Bools, threshold: float) -> p
     n_scored = np.bincount(passage, ~np.isnan(p), n)
     best = np.full(n, np.nan)
     np.fmax.at(best, passage, p)
-    with np.errstate(invalid="ignore"):
-        importance = np.bincount(passage, np.nan_to_num(p), n) / n_scored
     is_open = (n_scored < n_claims) | (n_claims == 0)
     n_supported = np.bincount(passage, np.nan_to_num(p) >= threshold, n)
     return pd.DataFrame(
         {
-            "importance": importance,
             "support": best,
             "supports": np.where(best >= threshold, 1.0, np.where(is_open, np.nan, 0.0)),
             "n_supported": np.where(n_claims > 0, n_supported, np.nan),

@@ -11,7 +11,7 @@ from core.claims.types import Claim
 from core.text.numbers import is_vietnamese
 from core.text.quantities import counts
 from core.text.sentences import sentence_spans
-from core.text.words import ENGLISH, has_words, words
+from core.text.words import ENGLISH, has_words, word_sets, words
 
 _CACHE = 16_384
 _MOST_WORDS = 8
@@ -20,22 +20,8 @@ _MOST_CONTENT = 4  # words of weight that are not the question's
 _MOST_SYLLABLES = 6  # the same in Vietnamese, where a word has one or two
 _MOST_IDEOGRAPHS = 10  # words of a Chinese value; "1866年7月27日" has six
 
-_PRONOUNS = frozenset("i you he she it we they him them us this that these those who which there".split())
-# A verb may follow these little words; behind others ("the", "of") there is a noun or an adjective.
-_ADVERBS = frozenset("also always first last later never not now often once only still then twice".split())
-# A word of these behind the first one makes a sentence; in front the subject is merely left out ("was tin").
-_VERBS = frozenset(
-    """
-    is are was were am be been has have had does do did can could will would may might must shall should isn
-    aren wasn weren hasn haven hadn doesn don didn couldn wouldn became become becomes began begins built came
-    comes fell fought found gave give gives goes grew grow grows held hold holds include kept knew know knows
-    laid lay left led lie lies lost made make makes mean means meant met paid ran rose runs said saw say says
-    see send sent show showed shows sold spent stands stood swam take taken takes taught tell told took use
-    went win won write writes wrote contains cost costs lives measures needs remains uses weighs
-    bị bằng chưa cao chứa cho có dài được đã đang gọi gồm là làm nặng nằm phải rộng sâu sẽ sinh sống thuộc
-    trở xây xảy không chảy mang nối
-    """.split()
-)
+_GRAMMAR = word_sets("grammar")
+_PRONOUNS, _ADVERBS, _VERBS = (_GRAMMAR[name] for name in ("subjects", "adverbs", "verbs"))
 _PAST = regex.compile(r"\p{Ll}{2,}ed")
 _PRESENT = regex.compile(r"\p{Ll}{2,}[^su\P{Ll}]s")
 _CJK_VERB = regex.compile(

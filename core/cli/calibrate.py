@@ -233,24 +233,17 @@ def _learned_facts(found: Learned) -> dict[str, Any]:
     """Return what was learned as plain values."""
     weights = found.weights
     return {
-        "n": weights.n,
-        "n_correct": weights.n_correct,
-        "n_questions": weights.n_questions,
-        "keeps_default": weights.best is None,
-        "reason": weights.reason,
-        "weights": dict(found.method.weighting.weights),
-        "default_auroc": weights.default_auroc,
+        **{name: value for name, value in vars(weights).items() if name != "best"},
         "learned": [
             {name: value for name, value in vars(one).items() if name != "confidences"}
             for one in weights.learned
         ],
+        "keeps_default": weights.best is None,
+        "weights": dict(found.method.weighting.weights),
         "compared_method": found.proposed.method if found.proposed else None,
         "compared": [one._asdict() for one in found.compared],
         "map": found.method.map.kind,
-        "maps": {
-            kind: {"before": asdict(one.before), "after": asdict(one.after), "reason": one.reason}
-            for kind, one in found.maps.items()
-        },
+        "maps": {kind: asdict(one) for kind, one in found.maps.items()},
     }
 
 

@@ -66,8 +66,6 @@ class ConformalAnalysis:
         reference answer, ``p_value`` among the correct answers of the calibration, ``verdict``, ``answered``
         (whether the certified threshold lets it through), ``set_size, set_covers``, ``drift_p``, ``reason``.
         A question that calibrates has no p-value: it is among those that it would be compared with.
-    alpha : float
-        As set.
     score, scores : Signal or None, tuple of Signal
         The label-free score, None where the run has none, and those to choose from.
     origin : str

@@ -1,4 +1,7 @@
-"""Whether new questions still look like the calibration set: an alarm that may be watched continuously."""
+"""Whether new questions still look like the calibration set: an alarm that may be watched continuously.
+
+Both functions raise InputError where an argument is outside its range.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,8 @@ def online_p_values(scores: ArrayLike, new: ArrayLike, seed: int) -> Floats:
 
     Parameters
     ----------
-    scores : array_like, shape (n,)
-        Of the calibration cases; NaN is left out.
-    new : array_like, shape (m,)
-        Of new cases in order of time.
+    scores, new : array_like, shapes (n,) and (m,)
+        Of the calibration cases (NaN is left out), and of new cases in order of time.
     seed : int
         Draws the place within ties; same seed, same p-values.
 
@@ -87,16 +88,7 @@ def drift_martingale(p_values: ArrayLike, level: float = 0.05) -> Drift:
         Of `online_p_values`, in order of time. NaN is passed over. Those of `core.conformal.p_values`
         without a seed are too high on average, which alone would raise an alarm.
     level : float
-        Probability of a false alarm, ever; between 0 and 1.
-
-    Raises
-    ------
-    InputError
-        An argument is outside its range.
-
-    References
-    ----------
-    Vovk et al. 2021, arXiv 2102.10439.
+        Probability of a false alarm, ever; between 0 and 1 (Vovk et al. 2021, arXiv 2102.10439).
 
     Examples
     --------

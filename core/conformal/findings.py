@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -45,17 +46,16 @@ def findings(analysis: ConformalAnalysis) -> tuple[Finding, ...]:
     return (*_stale(analysis), *_drift(analysis), *short, *_flagged(analysis), *_certificate(analysis))
 
 
+def _broken(name: str, sentence: str, n: int, of: int, clause: str, **parts: Any) -> Finding:
+    """Return the finding that a promise is void; more labels help."""
+    grave = {"severity": graded(BROKEN), "advice": FINDINGS[name].advice, "fix": "labels:more"}
+    return Finding(name, sentence, n, of, clause=clause, **{**grave, **parts})
+
+
 def _stale(analysis: ConformalAnalysis) -> list[Finding]:
-    if not analysis.stale:
-        return []
-    n = len(analysis.queries)
-    return [
-        Finding(
-            "stale_calibration", f"The calibration is stale: {'; '.join(analysis.stale)}.", n, n,
-            severity=graded(BROKEN), advice=FINDINGS["stale_calibration"].advice,
-            clause="the calibration is stale", fix="labels:more",
-        )
-    ]  # fmt: skip
+    n, sentence = len(analysis.queries), f"The calibration is stale: {'; '.join(analysis.stale)}."
+    found = _broken("stale_calibration", sentence, n, n, "the calibration is stale")
+    return [found] if analysis.stale else []
 
 
 def _drift(analysis: ConformalAnalysis) -> list[Finding]:
@@ -67,15 +67,15 @@ def _drift(analysis: ConformalAnalysis) -> list[Finding]:
     p_value = math.exp(-max(0.0, float(drift.log_martingale.max())))
     at = drift.n if drift.alarm is None else drift.alarm
     least = judged.iloc[at:].sort_values("drift_p", kind="stable")["query_id"]
+    sentence = (
+        f"The level of the scores drifts away from the calibration: alarm at question {at + 1:,} of "
+        f"{drift.n:,}."
+    )
     return [
-        Finding(
-            "score_drift",
-            f"The level of the scores drifts away from the calibration: alarm at question {at + 1:,} of "
-            f"{drift.n:,}.",
-            drift.n - at, drift.n, p_value=p_value, severity=graded(BROKEN), query_ids=tuple(least),
-            label="After the drift alarm", reads="from the drift alarm on",
-            advice=FINDINGS["score_drift"].advice, clause="the questions no longer look like the calibration",
-            fix="labels:more",
+        _broken(
+            "score_drift", sentence, drift.n - at, drift.n,
+            "the questions no longer look like the calibration", p_value=p_value,
+            query_ids=tuple(least), label="After the drift alarm", reads="from the drift alarm on",
         )
     ]  # fmt: skip
 
@@ -87,7 +87,7 @@ def _short(analysis: ConformalAnalysis) -> list[Finding]:
         if one.parts and (one.name != OF_CORRECT or analysis.groups.empty):
             p_value = shortfall(one.n_covered, one.parts, alpha)
             title = METRICS[one.name].title
-            found.append(_broken(title, one.n_covered, one.n_test, one.band[0], one.band[1], alpha, p_value))
+            found.append(_short_of(title, one.n_covered, one.n_test, one.band, alpha, p_value))
     groups = analysis.groups
     rows = [*groups[(groups["n_test"] > 0) & (groups["threshold"] < math.inf)].itertuples()]
     if rows:
@@ -95,21 +95,22 @@ def _short(analysis: ConformalAnalysis) -> list[Finding]:
         p_values = holm(tests)
         row, p_value = rows[int(p_values.argmin())], float(p_values.min())
         title = f"{METRICS[OF_CORRECT].title} in {row.group}"
-        found.append(_broken(title, row.n_covered, row.n_test, row.low, row.high, alpha, p_value))
+        found.append(_short_of(title, row.n_covered, row.n_test, (row.low, row.high), alpha, p_value))
     return found
 
 
-def _broken(
-    title: str, n_covered: int, n_test: int, low: float, high: float, alpha: float, p_value: float
+def _short_of(
+    title: str, n_covered: int, n_test: int, band: tuple[float, float], alpha: float, p_value: float
 ) -> Finding:
     share, promised = n_covered / n_test, percent(1 - alpha)
-    return Finding(
-        "coverage_short",
+    sentence = (
         f"{title}: {n_covered:,} of {n_test:,} tested ({percent(share)}), where {promised} is "
-        f"promised and {percent(low)} to {percent(high)} is to be expected.",
-        n_covered, n_test, wilson_interval(share, n_test), (1 - alpha) * n_test, p_value,
-        severity=graded(BROKEN), advice=FINDINGS["coverage_short"].advice,
-        clause=f"a promise of {promised} holds for {part(n_covered, n_test)} only", fix="labels:more",
+        f"promised and {percent(band[0])} to {percent(band[1])} is to be expected."
+    )
+    return _broken(
+        "coverage_short", sentence, n_covered, n_test,
+        f"a promise of {promised} holds for {part(n_covered, n_test)} only",
+        interval=wilson_interval(share, n_test), expected_by_chance=(1 - alpha) * n_test, p_value=p_value,
     )  # fmt: skip
 
 
@@ -130,11 +131,6 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
     q, splits = analysis.queries, analysis.over_splits
     flagged = q[q["verdict"] == FLAGGED].sort_values("p_value", kind="stable")
     share, interval = n / of, wilson_interval(n / of, of)
-    look = "looks" if n == 1 else "look"
-    sentence = (
-        f"{n:,} of {count(of, 'answer')} {look} less typical than {percent(1 - alpha)} of the correct "
-        f"answers; {about(analysis.n_by_chance)} would even if all were correct."
-    )
     p_value, surely = shortfall(of - n, analysis.parts, alpha), interval
     withheld = f"{part(n, of, 'answer')} should be withheld ({percent(share, interval)})"
     if splits is not None:
@@ -145,9 +141,8 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
             f"{splits.low:,} to {splits.high:,} of {count(splits.of, 'answer')} should be withheld, "
             "depending on which labels calibrate"
         )
-        sentence += f" {over_splits(analysis)}"
     unclear = Finding(
-        "answers_flagged", sentence, n, of, interval, analysis.n_by_chance, severity="low",
+        "answers_flagged", flagged_said(analysis), n, of, interval, analysis.n_by_chance, severity="low",
         query_ids=tuple(flagged["query_id"]), tone=UNCLEAR, label="Flagged",
         reads="whose answer is flagged",
     )  # fmt: skip
@@ -156,6 +151,17 @@ def _flagged(analysis: ConformalAnalysis) -> list[Finding]:
         advice=FINDINGS["answers_flagged"].advice if n else "", otherwise=unclear if n else None,
     )  # fmt: skip
     return [beyond_chance]
+
+
+def flagged_said(analysis: ConformalAnalysis) -> str:
+    """Say how many answers are flagged, how many by chance, and how many other random halves would flag."""
+    n, look = analysis.n_flagged, "looks" if analysis.n_flagged == 1 else "look"
+    sentence = (
+        f"{n:,} of {count(analysis.n_judged, 'answer')} {look} less typical than "
+        f"{percent(1 - analysis.alpha)} of the correct answers; {about(analysis.n_by_chance)} would even if "
+        f"all were correct. {over_splits(analysis)}"
+    )
+    return sentence.rstrip()
 
 
 def over_splits(analysis: ConformalAnalysis) -> str:
@@ -178,18 +184,10 @@ def _certificate(analysis: ConformalAnalysis) -> list[Finding]:
         return []
     risk = f"at most {percent(one.alpha)} wrong"
     if one.threshold is None:
-        labels = f"n = {count(one.n, 'label')}"
-        sentence = f"No confidence is high enough to certify {risk} ({labels}): {one.missing}."
-        unclear = not one.out_of_reach
-        return [
-            Finding(
-                "no_certificate", sentence, 0, one.n,
-                severity=graded(BROKEN), tone=UNCLEAR if unclear else BAD,
-                advice=FINDINGS["no_certificate"].advice if unclear else _NO_HELP,
-                clause=f"no confidence is high enough to certify {risk}",
-                fix="labels:more" if unclear else "signal:replace",
-            )
-        ]  # fmt: skip
+        none = f"no confidence is high enough to certify {risk}"
+        sentence = f"N{none[1:]} (n = {count(one.n, 'label')}): {one.missing}."
+        other = {"advice": _NO_HELP, "fix": "signal:replace"} if one.out_of_reach else {"tone": UNCLEAR}
+        return [_broken("no_certificate", sentence, 0, one.n, none, **other)]
     others = q["role"].isin([TEST, NEW]) & q["confidence"].notna()
     answered = others & (q["confidence"] >= one.threshold)
     n, of = int(answered.sum()), int(others.sum())
@@ -280,7 +278,7 @@ def _covered(analysis: ConformalAnalysis, name: str) -> Number:
 
 
 def _finite(one: Coverage | None) -> float | None:
-    return one.threshold if one is not None and math.isfinite(one.threshold) else None
+    return None if one is None else _value(one.threshold)
 
 
 def _value(value: float) -> float | None:

@@ -100,10 +100,8 @@ def repeated_splits(
     groups : sequence of n array_like, optional
         Scores of all groups of samples of each case: then the size of a set is the number that score at most
         the threshold.
-    alphas : sequence of float
-        Error rates.
-    n_splits, seed : int
-        Same seed, same splits. Of more than 1,000 cases as many are drawn once.
+    alphas, n_splits, seed : sequence of float, int, int
+        Error rates; same seed, same splits. Of more than 1,000 cases as many are drawn once.
 
     Returns
     -------
@@ -139,7 +137,8 @@ def repeated_splits(
     def at_thresholds(of_case: Floats) -> Floats:
         return np.take_along_axis(tested @ of_case / (n - half), places, axis=1)
 
-    coverage = at_thresholds((own[:, None] <= levels) & (own < math.inf)[:, None])
+    covered = (own[:, None] <= levels) & (own < math.inf)[:, None]
+    coverage = at_thresholds(covered.astype(np.float64))
     size, largest = None, math.nan
     if groups is not None:
         sizes = np.array([np.searchsorted(np.sort(groups[i]), levels, "right") for i in known.tolist()])
@@ -155,16 +154,12 @@ class Coverage:
     ----------
     name : str
         A definition of that name says what is promised.
-    threshold : float
-        +inf where nothing can be promised; NaN where groups have one each.
-    reason : str
-        Why it is infinite; empty where it is not.
+    threshold, reason : float, str
+        +inf where nothing can be promised, and why; NaN where groups have one each.
     n_calibration, n_test, n_covered : int
         Labelled cases on either side, and those of the tested that the threshold covers.
     band : (float, float)
         Where the tested share lies in 95 of 100 calibrations; (nan, nan) where nothing is promised.
-    alpha : float
-        As asked.
     parts : tuple of (int, int)
         Labels and tested cases of each finite threshold: of one, or of every group.
     """
@@ -176,7 +171,6 @@ class Coverage:
     n_test: int
     n_covered: int
     band: tuple[float, float]
-    alpha: float
     parts: tuple[tuple[int, int], ...]
     _scores: Floats = field(repr=False)
     _groups: Sequence[Floats] | None = field(repr=False, default=None)
@@ -213,7 +207,7 @@ def coverage_of(
     band = coverage_band(n, alpha, n_test=n_test) if tested else _UNKNOWN
     scores = np.full(1, math.nan) if pool is None else pool
     parts = ((n, n_test),) if tested else ()
-    return Coverage(name, found, why, n, n_test, covered, band, alpha, parts, scores, groups)
+    return Coverage(name, found, why, n, n_test, covered, band, parts, scores, groups)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

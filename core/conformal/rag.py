@@ -90,10 +90,8 @@ class ConformalRAG:
         File of the calibration; see `core.conformal.CalibrationStore`.
     alpha : float
         Between 0 and 1.
-    n_samples : int
-        Samples per answer, 2 to 100.
-    seed : int
-        Of the samples; same seed, same requests.
+    n_samples, seed : int
+        Samples per answer, 2 to 100; same seed, same requests.
     style : str, optional
         Prompt: "short" (default) or "full" (`core.llm.prompts`). A function gets question and passages.
     max_tokens : int

@@ -57,11 +57,9 @@ class Certificate:
     ----------
     threshold : float or None
         Answer from this confidence on; None where nothing can be certified.
-    n, n_answered, n_wrong : int
-        Labelled answers with a confidence, those from the threshold on, and the wrong ones among them (0, 0
-        without a threshold).
-    risk : float
-        Share wrong among the answered; NaN without a threshold.
+    n, n_answered, n_wrong, risk : int, float
+        Labelled answers with a confidence, those from the threshold on, and the wrong ones among them and
+        their share; without a threshold 0, 0, NaN.
     answers_needed : int
         Answered labels without which no threshold can be certified, even if none is wrong.
     labels_needed : int or None
@@ -72,8 +70,6 @@ class Certificate:
         least 20 labels on), more than α are wrong even at the lower end of a one-sided 95 % interval. Where
         some threshold is in reach, this is said with a probability of at most 5 %; never at a higher α if
         not at a lower one.
-    alpha, delta : float
-        As asked.
     table : tuple of Tested
         Every threshold that was tested, the highest first.
     """

@@ -1,4 +1,7 @@
-"""Thresholds on lists: sets of sampled answers that hold a correct one, and claims that can be kept."""
+"""Thresholds on lists: sets of sampled answers that hold a correct one, and claims that can be kept.
+
+Every function raises InputError where an argument is outside its range.
+"""
 
 from __future__ import annotations
 
@@ -50,20 +53,8 @@ def rarity(sizes: ArrayLike) -> Floats:
     Of all scores that know the shares alone this gives the smallest sets on average, if the shares are the
     model's probabilities (Sadinle, Lei, Wasserman 2019).
 
-    Parameters
-    ----------
-    sizes : array_like, shape (n_groups,)
-        Samples of each group, at least 0, or their summed probability.
-
-    Returns
-    -------
-    ndarray, shape (n_groups,)
-        In [0, 1], high = rare.
-
-    Raises
-    ------
-    InputError
-        A size is below 0 or missing, or all are 0.
+    ``sizes``, shape (n_groups,), are samples, at least 0, or their summed probability; so is the result, in
+    [0, 1], high = rare.
 
     Examples
     --------
@@ -97,11 +88,6 @@ def calibrate_sets(scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], al
     -------
     SetRule
         The smallest threshold, and so the smallest sets, with that promise.
-
-    Raises
-    ------
-    InputError
-        An argument is outside its range, or a score or label is missing.
 
     References
     ----------
@@ -178,11 +164,6 @@ def factuality_backoff(
     Backoff
         Its threshold is the conformal one of the highest score of a wrong claim in each answer (−inf without
         one). A claim is kept above it, not at it, so that ties need no noise.
-
-    Raises
-    ------
-    InputError
-        An argument is outside its range; an answer has not as many labels as scores.
 
     References
     ----------

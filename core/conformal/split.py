@@ -136,10 +136,9 @@ def conformal_threshold(
     if (weights is None) != (new_weight is None):
         raise InputError("weights and new_weight must be given together.")
     if weights is None or new_weight is None:
-        known = np.sort(values[~np.isnan(values)])
-        if known.size < labels_needed(alpha):
-            return math.inf
-        return float(known[threshold_rank(known.size, alpha) - 1])
+        known = np.sort(values[~np.isnan(values)]).tolist()
+        k = threshold_rank(len(known), alpha)
+        return min(known[k - 1 : k], default=math.inf)
     ordered, tails, (own,) = _weighed(values, weights, [new_weight])
     # By the p-value of a score just above each, so that threshold and p-value never contradict each other.
     rejected = (tails[1:] + own) / (tails[0] + own) <= float(error)
@@ -238,10 +237,8 @@ def group_thresholds(
 
     Parameters
     ----------
-    scores : array_like, shape (n,)
-        Of the calibration cases; NaN is left out.
-    groups : sequence of hashable, length n
-        The group of each; must be known without the label.
+    scores, groups : array_like, shape (n,)
+        Of the calibration cases, of which NaN is left out; the group must be known without the label.
     alpha : float
         Between 0 and 1, in every group.
     asked : iterable of hashable
@@ -273,19 +270,8 @@ def group_p_values(
 ) -> Floats:
     """Return the p-value of each new score among the calibration scores of its own group.
 
-    Parameters
-    ----------
-    scores, groups
-        As for `group_thresholds`.
-    new : array_like, shape (m,)
-        Scores of new cases.
-    new_groups : sequence of hashable, length m
-        Their groups.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        In (0, 1], low = unlike the group; NaN for a group without a calibration score.
+    ``scores, groups`` (n,) as for `group_thresholds`, ``new, new_groups`` (m,) of the new cases. The p-values
+    (m,) lie in (0, 1], low = unlike the group; NaN for a group without a calibration score.
     """
     values, asked = column("scores", scores), column("new", new)
     known, found = _rows(groups, values, len(groups)), np.full(asked.size, math.nan)
@@ -315,10 +301,8 @@ def coverage_band(
 
     Parameters
     ----------
-    n : int
-        Calibration labels.
-    alpha : float
-        Between 0 and 1.
+    n, alpha : int, float
+        Calibration labels, and the error rate between 0 and 1.
     level : float
         Probability of the band, between 0 and 1; half of the rest on either side.
     n_test : int, optional
@@ -328,11 +312,7 @@ def coverage_band(
     -------
     (low, high) : tuple of float
         Shares in [0, 1]; both 1 where the threshold is infinite. With ``n_test`` the band holds at least
-        ``level``.
-
-    References
-    ----------
-    Vovk 2012, arXiv 1209.2673; Angelopoulos & Bates 2021, arXiv 2107.07511, section 3.2.
+        ``level`` (Vovk 2012, arXiv 1209.2673; Angelopoulos & Bates 2021, arXiv 2107.07511, section 3.2).
 
     Examples
     --------

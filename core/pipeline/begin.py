@@ -33,11 +33,9 @@ from core.pipeline.steps import (
 )
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever
 from core.run import Run
-from core.sources.corpus import Document
 from core.sources.dataset import Dataset
 from core.sources.fields import unique
-from core.sources.gold import gold_spans, holds_gold
-from core.sources.question import PassageIn, Question
+from core.sources.question import Document, PassageIn, Question, gold_spans, holds_gold
 from core.text import passages as windows
 
 _RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5000)}

@@ -1,28 +1,23 @@
-"""Tables that are no text: Parquet files, Arrow streams, and the folders in which Hugging Face keeps them."""
+"""Tables that are no text: Parquet files and Arrow data."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from core.errors import InputError
-from core.sources.encoding import MAX_BYTES, read_source
+from core.sources.encoding import ARROW_STREAM, MAX_BYTES
 from core.sources.report import shorten
-from core.text.strict import finite, read_json
+from core.text.strict import finite
 
-_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
-_STATE, _SPLITS = "state.json", "dataset_dict.json"
+_PARQUET, _ARROW_FILE = b"PAR1", b"ARROW1"
 # A dictionary can hold one long text that every row repeats, so only a few rows are unpacked at once.
 _ROWS = 64
-_MAX_STATE = 10_000_000
-_WANTED = "a folder as `Dataset.save_to_disk` writes it"
 
 
 class Row(NamedTuple):
@@ -35,31 +30,7 @@ class Row(NamedTuple):
 
 def is_columnar(data: bytes) -> bool:
     """Return whether bytes are a Parquet file or Arrow data."""
-    return data.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
-
-
-def is_saved_dataset(path: str | os.PathLike[str]) -> bool:
-    """Return whether a folder was written by ``save_to_disk`` of a data set, or of one with splits."""
-    return any(os.path.isfile(os.path.join(path, name)) for name in (_STATE, _SPLITS))
-
-
-def read_input(source: bytes | str | os.PathLike[str], name: str) -> bytes:
-    """Return the bytes of a file as `read_source`, or of all files of a folder that ``save_to_disk`` wrote.
-
-    Arrow streams that follow each other are read as one table.
-    """
-    if isinstance(source, bytes) or not is_saved_dataset(source):
-        return read_source(source, name)
-    folder = _one_split(Path(source))
-    files = [_inside(folder, name) for name in _data_files(folder)]
-    parts: list[bytes] = []
-    for file in files:
-        parts.append(read_source(file, str(file)))
-        if sum(map(len, parts)) > MAX_BYTES:
-            raise InputError(f"{source} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB.")
-        if not parts[-1].startswith(_ARROW_STREAM):
-            raise InputError(f"{file} is no Arrow stream; expected {_WANTED}.")
-    return b"".join(parts)
+    return data.startswith((_PARQUET, _ARROW_FILE, ARROW_STREAM))
 
 
 def rows_of(data: bytes, name: str) -> Iterator[Row]:
@@ -169,52 +140,3 @@ def _plain(value: Any) -> Any:
         if hasattr(value, read):
             return getattr(value, read)()
     return None
-
-
-def _one_split(folder: Path) -> Path:
-    """Return the folder of a data set, which is that of its only split where it has splits."""
-    if (folder / _STATE).is_file():
-        return folder
-    splits = _object(folder / _SPLITS).get("splits")
-    names = [name for name in splits if isinstance(name, str)] if isinstance(splits, list) else []
-    if len(names) != 1:
-        one = f"give one of them: {folder / names[0]}" if names else f"expected {_WANTED}"
-        raise InputError(
-            f"{folder} holds {len(names)} splits ({', '.join(map(shorten, names[:20]))}); {one}."
-        )
-    return _inside(folder, names[0])
-
-
-def _data_files(folder: Path) -> list[str]:
-    state = _object(folder / _STATE)
-    if state.get("_indices_data_files"):
-        raise InputError(
-            f"{folder} is a selection of rows; call flatten_indices() and save_to_disk() on it again."
-        )
-    entries = state.get("_data_files")
-    names = [e.get("filename") for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
-    files = [name for name in names if isinstance(name, str)]
-    if not files or len(files) < len(names):
-        raise InputError(f"{folder / _STATE} names no data files; expected {_WANTED}.")
-    return files
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """Return what a folder says it holds; nothing outside it is read, whatever path or link says so."""
-    path = folder / name
-    try:
-        outside = path.resolve().parent != folder.resolve() or path.is_symlink()
-    except (OSError, ValueError, RuntimeError):
-        outside = True
-    if outside:
-        raise InputError(f"{folder} names the file {shorten(name)!r}; expected a file in the folder itself.")
-    return path
-
-
-def _object(path: Path) -> dict[str, Any]:
-    data = read_source(path, str(path)) if path.stat().st_size <= _MAX_STATE else b""
-    try:
-        value = read_json(data.decode())
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON; expected {_WANTED}.") from error
-    return value if isinstance(value, dict) else {}

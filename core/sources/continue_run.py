@@ -8,8 +8,8 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
-from core.sources.columnar import is_saved_dataset
 from core.sources.dataset import Dataset, load_dataset, make_dataset, possible
+from core.sources.encoding import is_saved_dataset
 from core.sources.fields import FieldError, read_each
 from core.sources.formats.records import Record, question_of, records_of
 from core.sources.question import Question, askable
@@ -32,22 +32,10 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 def dataset_of(run: Run) -> Dataset:
     """Return the questions of a run with its own passages, to be asked again.
 
-    Parameters
-    ----------
-    run : Run
-        Any run; an imported one has answers and passages but mostly no ablations, which a live run adds.
-
-    Returns
-    -------
-    Dataset
-        Passages are in the order of their retrieval ranks, with titles, scores and gold marks.
-        References, kind and language come along. Questions that have no passage with text are left out,
-        and so are single passages without text; ``report`` names both.
-
-    Raises
-    ------
-    InputError
-        No question has a passage with text.
+    An imported run has answers and passages but mostly no ablations, which a live run adds. Passages are in
+    the order of their retrieval ranks, with titles, scores and gold marks; references, kind and language come
+    along. Questions that have no passage with text are left out, and so are single passages without text;
+    ``report`` names both. InputError where no question has a passage with text.
     """
     log = IssueLog()
     records = records_of(run)

@@ -15,19 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
-from core.sources.columnar import is_columnar, read_input
+from core.sources.columnar import is_columnar
 from core.sources.content import Content, read_content
-from core.sources.corpus import document_from_text, load_corpus
 from core.sources.encoding import MAX_BYTES, Text, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
-from core.sources.foreign import Given, foreign_questions
-from core.sources.gold import gold_spans
+from core.sources.formats.importing import detect
+from core.sources.formats.records import Record, question_of, right_texts
+from core.sources.formats.types import not_used
 from core.sources.question import (
+    EVIDENCE,
     FIELDS,
     CorpusLoader,
     Document,
     PassageIn,
     Question,
+    document_from_text,
+    gold_spans,
+    load_corpus,
     names_of,
     parse_question,
     question_record,
@@ -35,6 +39,7 @@ from core.sources.question import (
     split_texts,
 )
 from core.sources.report import IssueLog, ValidationReport, counted, possibilities, rejected_frame, shorten
+from core.sources.shapes import Given, given_by, reshaped
 
 __all__ = [
     "Dataset",
@@ -50,6 +55,8 @@ __all__ = [
 
 MAX_QUESTIONS = 100_000
 _QUESTION = set(names_of("question"))
+_OWN = {name for field in EVIDENCE for name in names_of(field)}
+_SHARED = "right passages of the file"
 # The search for gold fragments that occur nowhere reads every document for every question.
 _MAX_GOLD_SEARCH = 20_000_000
 
@@ -121,7 +128,7 @@ def load_dataset(
         return found
 
     name = source.name.removesuffix(".gz")
-    return _read(read_input(source, str(path)), str(path), Path(name).stem or name, beside, attached)
+    return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
 
 
 def read_dataset(data: bytes, name: str, *, documents: tuple[Document, ...] | None = None) -> Dataset:
@@ -258,7 +265,7 @@ def _question_entries(data: bytes, source: str, log: IssueLog) -> Given:
         wrong = error
     # Other tools write NaN for a missing value, which in a file of ours is a mistake.
     loose = read_content(data, source) if content is None or content.bad else content
-    if (given := foreign_questions(loose, log)) is not None:
+    if (given := _foreign(loose, log)) is not None:
         return given
     if content is None:
         assert wrong is not None
@@ -271,6 +278,45 @@ def _question_entries(data: bytes, source: str, log: IssueLog) -> Given:
             "a plain list of prompts is named .txt."
         )
     return Given(content)
+
+
+def _foreign(content: Content, log: IssueLog) -> Given | None:
+    """Return the questions of a file that is not in our own schema; None where it is, or is unknown."""
+    if (shape := reshaped(content, log)) is not None:
+        return shape
+    if not content.opened().names().isdisjoint(_OWN):
+        return None
+    found = detect(content)
+    if found is None or found.name == "jsonl":
+        return None
+    read = found.read(content, log)
+    notes = [f"Auto-detected from field names: {found.title} ({found.name})."]
+    records = list({(r.question, r.passages): r for r in reversed(read.records)}.values())[::-1]
+    if again := len(read.records) - len(records):
+        notes.append(f"Left out, as the same question with the same passages: {counted(again, 'record')}.")
+    right = [() if record.passages else right_texts(record) for record in records]
+    pool = tuple(Document("", text) for text in dict.fromkeys(text for texts in right for text in texts))
+    if pool:
+        notes.append(
+            "Without retrieved passages, so these are retrieved from the right passages of all questions: "
+            f"{counted(len(pool), 'text')}."
+        )
+    entries = tuple(
+        (place, _entry_of(record, texts, bool(pool)))
+        for place, (record, texts) in enumerate(zip(records, right, strict=True), start=1)
+    )
+    notes += [*read.notes, *not_used(read.unused)]
+    return given_by(content, entries, {_SHARED: pool} if pool else {}, notes, read.rejected)
+
+
+def _entry_of(record: Record, right: Sequence[str], pooled: bool) -> dict[str, Any]:
+    entry = question_record(question_of(record))
+    if not record.record_id:
+        entry.pop("id", None)
+    if record.passages or not pooled:
+        return entry
+    entry.pop("n_gold", None)  # it counts the right texts, not the passages that they are cut into
+    return {**entry, "corpus": _SHARED, **({"gold": list(right)} if right else {})}
 
 
 def prompts(text: str) -> list[tuple[int, dict[str, str]]]:

@@ -1,4 +1,4 @@
-"""From bytes or a path to UTF-8 text: size limits, gzip, encodings, and what is no text at all."""
+"""From a path or bytes to a file's content and text: size limits, gzip, folders of data sets, encodings."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.errors import InputError
 from core.files import read_file
+from core.sources.report import shorten
+from core.text.strict import read_json
 
 MAX_BYTES = 400_000_000
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
+ARROW_STREAM = b"\xff\xff\xff\xff"
+_STATE, _SPLITS = "state.json", "dataset_dict.json"
+_MAX_STATE = 10_000_000
+_FOLDER = "a folder as `Dataset.save_to_disk` writes it"
 # First bytes of files uploaded by mistake.
 _BINARY = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
     (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
     (b"%PDF", "a PDF"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
-    (b"7z\xbc\xaf", "a 7z archive"),
-    (b"\x7fELF", "a program"),
 )
 # The longer mark first: UTF-32 little-endian starts with UTF-16's.
 _MARKS = (
@@ -50,8 +48,18 @@ class Text(NamedTuple):
     note: str | None
 
 
+def is_saved_dataset(path: str | os.PathLike[str]) -> bool:
+    """Return whether a folder was written by ``save_to_disk`` of a data set, or of one with splits."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in (_STATE, _SPLITS))
+
+
 def read_source(source: bytes | str | os.PathLike[str], name: str) -> bytes:
-    """Return the bytes of a file (its content or path), unpacked if gzipped; InputError if unreadable."""
+    """Return the bytes of a file (its content or path), unpacked if gzipped; InputError if unreadable.
+
+    Of a folder that ``save_to_disk`` wrote, those of its files: Arrow streams that follow each other.
+    """
+    if not isinstance(source, bytes) and is_saved_dataset(source):
+        return _read_folder(Path(source))
     data = source if isinstance(source, bytes) else _read_file(Path(source))
     if len(data) > MAX_BYTES:
         raise InputError(_too_large(name))
@@ -156,3 +164,65 @@ def _guessed(data: bytes, first_bad: int) -> Text:
 
 def _too_large(name: str) -> str:
     return f"{name} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB (unpacked); split the file."
+
+
+def _read_folder(source: Path) -> bytes:
+    folder = _one_split(source)
+    files = [_inside(folder, name) for name in _data_files(folder)]
+    parts: list[bytes] = []
+    for file in files:
+        parts.append(read_source(file, str(file)))
+        if sum(map(len, parts)) > MAX_BYTES:
+            raise InputError(f"{source} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB.")
+        if not parts[-1].startswith(ARROW_STREAM):
+            raise InputError(f"{file} is no Arrow stream; expected {_FOLDER}.")
+    return b"".join(parts)
+
+
+def _one_split(folder: Path) -> Path:
+    """Return the folder of a data set, which is that of its only split where it has splits."""
+    if (folder / _STATE).is_file():
+        return folder
+    splits = _object(folder / _SPLITS).get("splits")
+    names = [name for name in splits if isinstance(name, str)] if isinstance(splits, list) else []
+    if len(names) != 1:
+        one = f"give one of them: {folder / names[0]}" if names else f"expected {_FOLDER}"
+        raise InputError(
+            f"{folder} holds {len(names)} splits ({', '.join(map(shorten, names[:20]))}); {one}."
+        )
+    return _inside(folder, names[0])
+
+
+def _data_files(folder: Path) -> list[str]:
+    state = _object(folder / _STATE)
+    if state.get("_indices_data_files"):
+        raise InputError(
+            f"{folder} is a selection of rows; call flatten_indices() and save_to_disk() on it again."
+        )
+    entries = state.get("_data_files")
+    names = [e.get("filename") for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
+    files = [name for name in names if isinstance(name, str)]
+    if not files or len(files) < len(names):
+        raise InputError(f"{folder / _STATE} names no data files; expected {_FOLDER}.")
+    return files
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return what a folder says it holds; nothing outside it is read, whatever path or link says so."""
+    path = folder / name
+    try:
+        outside = path.resolve().parent != folder.resolve() or path.is_symlink()
+    except (OSError, ValueError, RuntimeError):
+        outside = True
+    if outside:
+        raise InputError(f"{folder} names the file {shorten(name)!r}; expected a file in the folder itself.")
+    return path
+
+
+def _object(path: Path) -> dict[str, Any]:
+    data = read_source(path, str(path)) if path.stat().st_size <= _MAX_STATE else b""
+    try:
+        value = read_json(data.decode())
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON; expected {_FOLDER}.") from error
+    return value if isinstance(value, dict) else {}

@@ -1,11 +1,15 @@
-"""Which column of a file feeds which column of the schema."""
+"""Which column of a file feeds which column of the schema: told by its name, guessed from its values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from core.errors import InputError
 from core.schema import PASSAGES, QUERIES, Column
+from core.sources.content import Content, read_content
 from core.sources.report import shorten
 
 _NOT_IN_FILES = {
@@ -28,6 +32,8 @@ PUBLISHED_COLUMNS = (
     "rouge_l", "influence_score", "influence_rank",
 )  # fmt: skip
 
+_ROWS = 200
+_LONG = 40  # characters from which a text is rather a passage than an answer
 _INFLUENCE_FIELDS = ("influence_score", "reported_rouge_l", "ablated_answer")
 
 
@@ -89,3 +95,132 @@ def check_columns(
 
 def _folded(name: str) -> str:
     return "".join(ch for ch in name.casefold() if ch not in " _-.\t\u00a0")
+
+
+def values_in(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[str]]:
+    """Return `first_values` of a file, as for `core.sources.formats.import_file`.
+
+    `InputError` where it cannot be read.
+    """
+    return first_values(read_content(data, name), most)
+
+
+def first_values(content: Content, most: int = 200) -> Mapping[str, Sequence[str]]:
+    """Return the columns of a file, at most so many, each with its texts in the first 200 records.
+
+    Empty texts are left out.
+    """
+    content = content.opened()
+    records = [entry for _, entry in content.entries[:_ROWS] if isinstance(entry, Mapping)]
+    found: dict[str, list[str]] = {str(column): [] for column in content.columns[:most]}
+    for record in records:
+        for column, value in record.items():
+            if len(found) < most or column in found:
+                text = _text(value)
+                found.setdefault(str(column), []).extend([text] if text else [])
+    return found
+
+
+def guess_columns(
+    columns: Mapping[str, Sequence[str]], wanted: Mapping[str, str]
+) -> Mapping[str, tuple[str, str]]:
+    """Guess which column holds which field: by its name, else by what its values look like.
+
+    ``columns`` are those of `first_values`, ``wanted`` fields, each with the name that a file of the format
+    gives it. Returns field to (column, "name" or "values"): no column twice, fields without a guess left out.
+
+    >>> rows = {"Frage": ["Wer?", "Wer?"], "Einfluss": ["0.5", "0.1"], "score": ["2", "1"]}
+    >>> fields = {"question": "query", "influence_score": "influence_score", "retrieval_score": "score"}
+    >>> dict(guess_columns(rows, fields))["influence_score"]
+    ('Einfluss', 'values')
+    """
+    named = {_folded(column): column for column in reversed(list(columns))}
+    known = suggest_mapping(columns)
+    found: dict[str, tuple[str, str]] = {}
+    free = dict(columns)
+    for field, usual in wanted.items():
+        own = next((named[_folded(n)] for n in (usual, field) if named.get(_folded(n)) in free), None)
+        column = own or (known.get(field) if field in MAPPABLE else None)
+        if column in free:
+            found[field] = (column, "name")
+            del free[column]
+    for field, looks in _LOOKS:
+        if field not in wanted or field in found:
+            continue
+        asked = columns[found["question"][0]] if "question" in found else ()
+        column = next((name for name, values in free.items() if values and looks(values, asked)), None)
+        if column is not None:
+            found[field] = (column, "values")
+            del free[column]
+    return {field: found[field] for field in wanted if field in found}
+
+
+def examples(values: Iterable[str], n: int = 3) -> list[str]:
+    """Return the first different values."""
+    return list(dict.fromkeys(values))[:n]
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return (value or "").strip()
+    with suppress(TypeError, ValueError, RecursionError):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _numbers(values: Sequence[str]) -> list[float]:
+    """Return the values as numbers; empty where one is none."""
+    try:
+        return [float(value.replace(",", ".")) for value in values]
+    except ValueError:
+        return []
+
+
+def _is_list(values: Sequence[str], _: Sequence[str]) -> bool:
+    return all(value.startswith("[") for value in values)
+
+
+def _is_question(values: Sequence[str], _: Sequence[str]) -> bool:
+    return 2 * sum(value.endswith(("?", "？", "؟")) for value in values) > len(values)
+
+
+def _is_influence(values: Sequence[str], _: Sequence[str]) -> bool:
+    found = _numbers(values)
+    return bool(found) and min(found) >= 0 and max(found) <= 1 and any(x % 1 for x in found)
+
+
+def _is_rank(values: Sequence[str], _: Sequence[str]) -> bool:
+    found = _numbers(values)
+    if not found or any(x % 1 for x in found):
+        return False
+    low, high = min(found), max(found)
+    return low in (0, 1) and high > low and set(found) == set(range(int(low), int(high) + 1))
+
+
+def _is_score(values: Sequence[str], _: Sequence[str]) -> bool:
+    return len(set(_numbers(values))) > 2
+
+
+def _is_passage(values: Sequence[str], _: Sequence[str]) -> bool:
+    long = sum(len(value) >= _LONG for value in values)
+    return not _numbers(values) and not _is_list(values, ()) and 2 * long > len(values)
+
+
+def _is_answer(values: Sequence[str], asked: Sequence[str]) -> bool:
+    """Tell whether each question has one of these texts."""
+    if _numbers(values) or _is_list(values, ()):
+        return False
+    same = len(values) == len(asked)
+    return not same or len(set(zip(asked, values, strict=True))) == len(set(asked))
+
+
+# In this order: what is told most surely first.
+_LOOKS: tuple[tuple[str, Callable[[Sequence[str], Sequence[str]], bool]], ...] = (
+    ("passages", _is_list),
+    ("question", _is_question),
+    ("influence_score", _is_influence),
+    ("retrieval_rank", _is_rank),
+    ("retrieval_score", _is_score),
+    ("text", _is_passage),
+    ("answer", _is_answer),
+)

@@ -15,8 +15,7 @@ from typing import Any
 from core.errors import BackendError, InputError
 from core.sources.dataset import Dataset, make_dataset, possible
 from core.sources.fields import MAX_LIST, FieldError, Fields
-from core.sources.gold import gold_spans
-from core.sources.question import Question, parse_question
+from core.sources.question import Question, gold_spans, parse_question
 from core.sources.report import IssueLog, counted, rejected_frame, shorten
 
 HUB_NAME = "google-research-datasets/natural_questions"

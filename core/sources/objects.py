@@ -16,27 +16,13 @@ _ID = ("id", "id_", "node_id", "passage_id")
 
 
 def as_passage(value: object, place: int = 1) -> PassageIn:
-    """Read one retrieved passage.
+    """Read one retrieved passage; ``place``, from 1, names one that has no id.
 
-    Parameters
-    ----------
-    value : object
-        A text; a pair of a passage and its score; a mapping with ``text`` and, if known, ``title``, ``id``,
-        ``score``, ``is_gold``; or an object with such attributes: a ``Document`` of LangChain
-        (``page_content``, ``metadata``) or Haystack (``content``, ``meta``, ``score``), a node of LlamaIndex,
-        with its score or without. The title may also be in the metadata.
-    place : int
-        Its place in the ranking, from 1: names a passage that has no id.
-
-    Returns
-    -------
-    PassageIn
-        An empty text stays one: a retriever that returns empty passages should be seen doing so.
-
-    Raises
-    ------
-    InputError
-        There is no text in it, or one that is too long.
+    ``value`` is a text; a pair of a passage and its score; a mapping with ``text`` and, if known, ``title``,
+    ``id``, ``score``, ``is_gold``; or an object with such attributes: a ``Document`` of LangChain
+    (``page_content``, ``metadata``) or Haystack (``content``, ``meta``, ``score``), a node of LlamaIndex,
+    with its score or without. The title may also be in the metadata. An empty text stays one: a retriever
+    that returns empty passages should be seen doing so. InputError without a text, or for too long a one.
 
     Examples
     --------

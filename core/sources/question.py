@@ -1,21 +1,27 @@
-"""One question of a data set: the one schema of question records, how it is read and how it is written."""
+"""One question of a data set and its documents: their one schema, how they are read and written."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from core.errors import InputError
 from core.sources.cells import with_cells
+from core.sources.encoding import read_source, to_utf8
 from core.sources.fields import FieldError, Fields, text_problem, unique
-from core.sources.gold import gold_spans
+from core.sources.report import shorten
+from core.text.strict import read_json
 
 # What can be asked of a model: more passages are usually a wrong column or a whole corpus. What was asked
 # elsewhere may be longer.
 MAX_QUESTION = 20_000
 MAX_PASSAGES = 200
+MAX_DOCUMENTS = 200_000  # of a corpus
+_SUFFIXES = (".md", ".txt")
 
 # Field of a record -> other names it goes by.
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -86,6 +92,7 @@ class Question:
     n_gold: int | None = None
 
 
+Span = tuple[int, int]
 CorpusLoader = Callable[[str], tuple[Document, ...]]
 
 
@@ -268,3 +275,80 @@ def _filled_texts(fields: Fields, *names: str) -> tuple[str, ...]:
     if fields.strict and len(filled) < len(texts):
         raise FieldError(names[0], "", "texts that are not empty")
     return filled
+
+
+def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
+    """Return the character spans of every occurrence of the fragments; only white space may differ."""
+    spans = []
+    for fragment in fragments:
+        parts = fragment.split()
+        if parts:
+            pattern = r"\s+".join(map(re.escape, parts))
+            spans += [match.span() for match in re.finditer(pattern, text)]
+    return spans
+
+
+def holds_gold(start: int, end: int, spans: Iterable[Span]) -> bool:
+    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans.
+
+    A fragment cut exactly in the middle counts for both passages.
+    """
+    return any(2 * (min(end, last) - max(start, first)) >= last - first for first, last in spans)
+
+
+def load_corpus(path: Path) -> tuple[Document, ...]:
+    """Read documents: the ``.md`` and ``.txt`` files of a folder (not README), or JSON Lines.
+
+    Each line of a JSON Lines file is ``{"title", "text"}``. InputError where there is no usable document, and
+    for the first one that cannot be read.
+    """
+    documents = _folder(path) if path.is_dir() else _json_lines(path)
+    if not documents:
+        raise InputError(f"The corpus {path} holds no document; expected .md or .txt files, or JSON Lines.")
+    return tuple(documents)
+
+
+def document_from_text(text: str, title: str = "") -> Document:
+    """Make a document of plain text whose first line may be ``# Title``."""
+    text = text.strip()
+    first, _, rest = text.partition("\n")
+    if first.startswith("# ") and rest.strip():
+        return Document(first[2:].strip(), rest.strip())
+    return Document(title, text)
+
+
+def _folder(path: Path) -> list[Document]:
+    files = [
+        file
+        for file in sorted(path.iterdir())
+        if file.suffix.lower() in _SUFFIXES and file.stem.lower() != "readme" and file.is_file()
+    ]
+    if len(files) > MAX_DOCUMENTS:
+        raise InputError(f"The corpus {path} holds {len(files):,} files; the limit is {MAX_DOCUMENTS:,}.")
+    documents = []
+    for file in files:
+        text = to_utf8(read_source(file, str(file)), str(file)).utf8.decode()
+        document = document_from_text(text, title=file.stem)
+        if wrong := text_problem(document.text):
+            raise InputError(f"{file} cannot be used as a document; expected {wrong}.")
+        documents.append(document)
+    return documents
+
+
+def _json_lines(path: Path) -> list[Document]:
+    text = to_utf8(read_source(path, str(path)), str(path)).utf8.decode()
+    documents = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            documents.append(read_document(read_json(line), Fields({}, strict=True), "document")[0])
+        except ValueError as error:
+            raise InputError(f"{path}, line {number} is not JSON; expected {{title, text}}.") from error
+        except FieldError as error:
+            raise InputError(
+                f"{path}, line {number}: found {shorten(line)!r}, expected {error.expected}."
+            ) from error
+        if len(documents) > MAX_DOCUMENTS:
+            raise InputError(f"The corpus {path} holds more than {MAX_DOCUMENTS:,} documents.")
+    return documents

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.sources.cells import with_cells
@@ -19,13 +19,28 @@ Entry = tuple[int, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A data set in our own schema; see `core.sources.foreign.Given`."""
+class Given:
+    """The records of a data set file in our own schema, and what the file says beside them.
 
-    title: str
-    entries: Sequence[Entry]
+    ``corpora`` are documents that records name by their ``corpus``; ``rejected`` as in `read_each`.
+    """
+
+    content: Content
     corpora: Mapping[str, tuple[Document, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     rejected: Sequence[Rejected] = ()
+
+
+def given_by(
+    content: Content,
+    entries: Iterable[Entry],
+    corpora: Mapping[str, tuple[Document, ...]],
+    notes: Iterable[str],
+    rejected: Any,
+) -> Given:
+    """Return the records that were made of a file in another schema."""
+    own = replace(content, kind="json", value=None, entries=tuple(entries), columns=(), table=None)
+    return Given(own, corpora, tuple(notes), rejected)
 
 
 def shape_of(content: Content) -> str | None:
@@ -44,7 +59,7 @@ def shape_of(content: Content) -> str | None:
     return None
 
 
-def reshaped(content: Content, log: IssueLog) -> Shape | None:
+def reshaped(content: Content, log: IssueLog) -> Given | None:
     """Return the questions of a file in one of these forms; None where it has none of them."""
     name = shape_of(content)
     return None if name is None else _READERS[name](content, log)
@@ -54,7 +69,7 @@ def _cells(content: Content, entry: Any) -> Any:
     return with_cells(entry, _CELLS) if content.kind == "csv" else entry
 
 
-def _squad(content: Content, log: IssueLog) -> Shape:
+def _squad(content: Content, log: IssueLog) -> Given:
     """Read SQuAD, version 1 or 2: a question's documents are the paragraphs of its article."""
     found, rejected = read_each(_questions(content), log, _with_context)
     paragraphs: dict[str, dict[str, None]] = {}
@@ -69,7 +84,7 @@ def _squad(content: Content, log: IssueLog) -> Shape:
         (number, _asked(number, question, context, title or context, whole[title or context], log))
         for number, title, context, question in found
     ]
-    return Shape(_SQUAD, entries, corpora, rejected)
+    return given_by(content, entries, corpora, [f"Read as {_SQUAD}."], rejected)
 
 
 def _questions(content: Content) -> Iterator[Entry]:
@@ -151,10 +166,10 @@ def _fragment(context: str, article: str, text: str, start: Any) -> str | None:
     return context.strip()
 
 
-def _hotpot(content: Content, log: IssueLog) -> Shape:
+def _hotpot(content: Content, log: IssueLog) -> Given:
     """Read HotpotQA: the paragraphs in the file's order are the passages, the supporting ones are gold."""
     entries, rejected = read_each(content.opened().entries, log, lambda n, e: (n, _hops(_cells(content, e))))
-    return Shape(_HOTPOT, entries, {}, rejected)
+    return given_by(content, entries, {}, [f"Read as {_HOTPOT}."], rejected)
 
 
 def _hops(entry: Any) -> dict[str, Any]:
@@ -201,4 +216,4 @@ def _titled(context: object) -> list[tuple[str, str]] | None:
     return found
 
 
-_READERS: Mapping[str, Callable[[Content, IssueLog], Shape]] = {_SQUAD: _squad, _HOTPOT: _hotpot}
+_READERS: Mapping[str, Callable[[Content, IssueLog], Given]] = {_SQUAD: _squad, _HOTPOT: _hotpot}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.sources.encoding import Text, read_source, to_utf8
+from core.sources.encoding import Text
 from core.sources.report import counted, shorten
 
 MAX_ROWS = 5_000_000
@@ -56,32 +55,21 @@ class RawTable:
     delimiter: str
 
 
-def read_table(
-    source: bytes | str | os.PathLike[str],
-    name: str | None = None,
-    *,
-    max_rows: int = MAX_ROWS,
-) -> RawTable:
-    """Read a CSV-like file, also gzipped, without interpreting any cell.
+def table_of(text: Text, label: str) -> RawTable:
+    """Read the text of a CSV-like file without interpreting any cell.
 
     Lines that start with ``#`` above the header are comments. The delimiter (comma, semicolon or
     tab) is the most frequent one in the header, outside quotation marks. Rows with too many or too few
-    cells come back in ``rejected``, never shifted. InputError where the file is not text, exceeds a limit,
+    cells come back in ``rejected``, never shifted. InputError where the file exceeds a limit,
     has an unusable header (one column, an empty or repeated name) or no rows.
     """
-    label = name or str(source if not isinstance(source, bytes) else "The file")
-    return table_of(to_utf8(read_source(source, label), label), label, max_rows=max_rows)
-
-
-def table_of(text: Text, label: str, *, max_rows: int = MAX_ROWS) -> RawTable:
-    """Read the text of a CSV-like file; see `read_table`."""
     start, n_comments = _after_comments(text.utf8)
     delimiter = _delimiter(text.utf8, start, label)
     header = _header(text.utf8, start, delimiter, label)
     frame, rejected = _parse(text.utf8, start, header, delimiter, n_comments, label)
-    if len(frame) + len(rejected) > max_rows:
+    if len(frame) + len(rejected) > MAX_ROWS:
         raise InputError(
-            f"{label} has {len(frame) + len(rejected):,} rows; the limit is {max_rows:,}, so split the file."
+            f"{label} has {len(frame) + len(rejected):,} rows; the limit is {MAX_ROWS:,}, so split the file."
         )
     frame, rejected = _without_open_quote(text.utf8, start, frame, rejected)
     blank = _blank(frame)

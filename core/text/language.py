@@ -44,7 +44,7 @@ def language(text: str, other: str | None = None) -> Language:
     latin = " ".join(word for word in found if _LATIN.search(word))
     if len(_LATIN.findall(latin)) < _FEW:
         return language(other) if other else "en"
-    return "vi" if _identifier().classify(latin)[0] == "vi" else "en"
+    return "vi" if identifier("en", "vi").classify(latin)[0] == "vi" else "en"
 
 
 def language_named(name: object, argument: str = "lang") -> Language:
@@ -61,11 +61,12 @@ def language_named(name: object, argument: str = "lang") -> Language:
     raise InputError(f"{argument} must be one of {', '.join(known)}, got {name!r}.")
 
 
-@lru_cache(maxsize=1)
-def _identifier() -> Any:
+@lru_cache
+def identifier(*languages: str) -> Any:
+    """Return what classifies a text as one of some languages, with a probability."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     # One of its own: the module's is shared by every user in the process.
-    found = LanguageIdentifier.from_model_file(MODEL_FILE)
-    found.set_languages(["en", "vi"])
+    found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    found.set_languages(list(languages))
     return found

@@ -9,6 +9,7 @@ from itertools import accumulate
 import regex
 
 from core.text.quantities import MONTHS
+from core.text.words import word_sets
 
 Span = tuple[int, int]
 _WRITTEN = regex.compile(r"(\d{1,9}):(\d{1,9})", regex.ASCII)
@@ -51,31 +52,7 @@ _BRACKETS = regex.compile(r"[\[\](){}（）【】「」『』《》“”«»]")
 _QUOTES = frozenset('「『“«"')
 _LONGEST_ASIDE = 240  # what is longer between brackets is a text of its own, or a bracket never closed
 
-# Always before a name or a number; never the end of a sentence.
-_TITLES = frozenset(
-    "dr mr mrs ms mx prof gen rep sen gov capt lt col sgt cpl maj adm cmdr rev hon fr mt ft pres messrs "
-    "mme mlle vs v viz cf eg ie e.g i.e approx tp gs ts ths pgs bs ks ls nxb".split()
-)
-# An abbreviation only in front of a number.
-_BEFORE_NUMBERS = frozenset(
-    "no nos nr art fig figs eq eqs sec sect ch chap vol vols pp p pg ver ca est par para tab ex thm "
-    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
-# May be at the end or inside: the word that follows decides.
-_EITHER = frozenset(
-    "st ave rd blvd jr sr inc ltd co corp llc plc bros al dept univ assn ed eds mfg intl natl "
-    "govt ph.d".split()
-)
-_STARTERS = frozenset(
-    """
-    the this that these those a it its he she they his her their we our you there here in on at by for from
-    with as after before during when while since although though if because however but and so yet also then
-    thus therefore moreover furthermore additionally meanwhile today later no not most many some several both
-    each every all another other one two what who which why how
-    nó họ đây đó điều những các một tuy ngoài trong theo khi năm sau trước với do vì nhưng và tại đến
-    hiện cũng ông bà
-    """.split()
-)
+_ABBREVIATIONS = word_sets("abbreviations")
 
 
 def sentence_spans(text: str) -> list[Span]:
@@ -200,17 +177,17 @@ def _is_abbreviation(before: str, after: str) -> bool:
     following = unicodedata.normalize("NFC", _NEXT.search(after)[0])
     if token == "v.v":  # Vietnamese "and so on": ends a sentence before a capital letter
         return False
-    if token in _TITLES or last in _TITLES:
+    if {token, last} & _ABBREVIATIONS["before_names"]:
         return True
-    if token in _BEFORE_NUMBERS:
+    if token in _ABBREVIATIONS["before_numbers"]:
         return following[0].isdecimal()
     if token.isdecimal():  # an ordinal: "the 4. May"
         return len(token) < 3 and following[0].isupper() and following.strip(".").casefold() in MONTHS
     initial = len(last) == 1 and last.isalpha() and found[0][-1].isupper() and not _HAN.match(last)
-    if not (initial or token in _EITHER or _DOTTED.fullmatch(token)):
+    if not (initial or token in _ABBREVIATIONS["anywhere"] or _DOTTED.fullmatch(token)):
         return False
     another = following.endswith(".") and len(following) == 2
-    return another or following.rstrip(".").casefold() not in _STARTERS
+    return another or following.rstrip(".").casefold() not in _ABBREVIATIONS["starters"]
 
 
 def _inside(block: str) -> tuple[list[bool], set[int]]:

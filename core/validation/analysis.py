@@ -32,7 +32,7 @@ class ValidationAnalysis:
 
     ``queries`` has one row per question: ``query_id, question, passed, critical, n_failed, reasons`` (codes,
     joined by a comma), ``context_score, band`` (word), ``fallback`` (whether users see a fallback instead),
-    ``expressed_uncertainty, overlap, correct, reason`` (why it was not validated).
+    ``overlap, correct, reason`` (why it was not validated).
 
     ``validators`` has one row per ``validator``; of the validated answers ``n, n_applied, n_passed,
     n_warning, n_critical``; of the labelled ones ``n_wrong, n_right, wrong_flagged, right_flagged``, then
@@ -154,7 +154,7 @@ def analyse_validation(run: Run, correct: Floats) -> ValidationAnalysis:
 
 _COLUMNS = {
     "passed": "boolean", "critical": "boolean", "n_failed": "Int64", "reasons": "str",
-    "context_score": "float64", "band": "str", "fallback": "boolean", "expressed_uncertainty": "boolean",
+    "context_score": "float64", "band": "str", "fallback": "boolean",
     "overlap": "float64", "reason": "str",
 }  # fmt: skip
 
@@ -171,7 +171,6 @@ def _question(outcome: ValidationOutcome | None, used_fallback: bool) -> dict[st
         "context_score": outcome.confidence_score,
         "band": band(outcome.confidence_score).word,
         "fallback": outcome.critical or used_fallback,
-        "expressed_uncertainty": outcome.expressed_uncertainty,
         "overlap": math.nan if outcome.overlap is None else outcome.overlap,
     }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from core.context_score import ContextScore, Failure, context_score
@@ -29,18 +31,10 @@ _UNGROUNDED = {
 }  # fmt: skip
 _FAILURES = {Code.MISSING_CITATION: Failure.MISSING_CITATION, Code.LOW_OVERLAP: Failure.LOW_OVERLAP}
 _WORDS_UNGROUNDED = ("no passage supports the answer", "and no uncertainty is stated: 0.1 in all")
-_ADD_SOURCES: Mapping[Language, str] = {
-    "en": "Add sources that answer: {}",
-    "vi": "Bổ sung nguồn trả lời cho: {}",
-    "zh-Hans": "补充能回答以下问题的资料：{}",
-    "zh-Hant": "補充能回答以下問題的資料：{}",
-}
-_CHECK_NUMBERS: Mapping[Language, str] = {
-    "en": "Check against a source: {}",
-    "vi": "Đối chiếu với nguồn: {}",
-    "zh-Hans": "请核对来源：{}",
-    "zh-Hant": "請核對來源：{}",
-}
+# What is said of an answer and in its place, by language.
+TEXTS: Mapping[Language, Mapping[str, str]] = json.loads(
+    files(__package__).joinpath("wording.json").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,7 @@ def _suggestions(question: str, answer: str, failed: Sequence[Verdict], lang: La
     question = " ".join(question.split())
     if question and any(verdict.reason.code in _UNGROUNDED for verdict in failed):
         cut = question if len(question) <= _LONGEST_QUESTION else question[: _LONGEST_QUESTION - 1] + "…"
-        found.append(_ADD_SOURCES[lang].format(cut))
+        found.append(TEXTS[lang]["add_sources"].format(cut))
     numbers = dict.fromkeys(
         answer[start:end]
         for verdict in failed
@@ -154,7 +148,9 @@ def _suggestions(question: str, answer: str, failed: Sequence[Verdict], lang: La
         for start, end in verdict.spans
     )
     if numbers:
-        found.append(_CHECK_NUMBERS[lang].format(("、" if lang.startswith("zh") else ", ").join(numbers)))
+        found.append(
+            TEXTS[lang]["check_numbers"].format(("、" if lang.startswith("zh") else ", ").join(numbers))
+        )
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pandas as pd
@@ -11,10 +11,10 @@ import pandas as pd
 from core.rows import rows_of
 from core.run import Run
 from core.text.folding import folded
-from core.text.language import LANGUAGES, Language, language, language_named
+from core.text.language import LANGUAGES, language, language_named
 from core.text.sentences import read_span
 from core.text.words import has_words, words
-from core.validation.chain import default_chain, outcome_of
+from core.validation.chain import TEXTS, default_chain, outcome_of
 from core.validation.types import Code, Reason, Severity, ValidationOutcome, Verdict
 
 MAX_SHARED_WORDS = 4  # in a row, with the rejected answer; ideographs are words
@@ -30,39 +30,6 @@ class Wording:
     advice: str
 
 
-_DEFAULT: Mapping[Language, Wording] = {
-    "en": Wording(
-        "The available sources do not support an answer to this question.",
-        "This question cannot be answered here.",
-        "No answer came back.",
-        "Please reword the question, name what it is about, or ask about a related subject.",
-    ),
-    "vi": Wording(
-        "Các nguồn hiện có không đủ căn cứ để trả lời câu hỏi này.",
-        "Câu hỏi này không thể được trả lời ở đây.",
-        "Không nhận được câu trả lời.",
-        "Bạn hãy diễn đạt lại câu hỏi, nêu rõ chủ đề, hoặc hỏi về một chủ đề liên quan.",
-    ),
-    "zh-Hans": Wording(
-        "现有资料不足以回答这个问题。",
-        "这个问题无法在此回答。",
-        "没有收到回答。",
-        "请换一种方式提问，说明具体主题，或询问相关的内容。",
-    ),
-    "zh-Hant": Wording(
-        "現有資料不足以回答這個問題。",
-        "這個問題無法在此回答。",
-        "沒有收到回答。",
-        "請換一種方式提問，說明具體主題，或詢問相關的內容。",
-    ),
-}
-# At most four words, so that it can share no five with any answer.
-_LAST: Mapping[Language, str] = {
-    "en": "No supported answer.",
-    "vi": "Chưa thể trả lời.",
-    "zh-Hans": "暂无答案",
-    "zh-Hant": "暫無答案",
-}
 _REJECTED = {Code.GUARD_REJECTED, Code.GUARD_FAILED}
 
 
@@ -118,12 +85,14 @@ class FallbackHandler:
     def text(self, answer: str, outcome: ValidationOutcome, lang: str | None = None) -> str:
         """Return the fallback for a rejected answer."""
         spoken = outcome.lang if lang is None else language_named(lang)
-        said = self.wording.get(spoken, _DEFAULT[spoken])
+        texts = TEXTS[spoken]
+        said = self.wording.get(spoken) or Wording(**{one.name: texts[one.name] for one in fields(Wording)})
         codes = {verdict.reason.code for verdict in outcome.failed}
         why = said.empty if Code.EMPTY_ANSWER in codes else said.no_ground
         why = said.rejected if codes & _REJECTED else why
+        # The last has at most four words, so that it can share no five with any answer.
         both = why + ("" if spoken.startswith("zh") else " ") + said.advice
-        return next((t for t in (both, why, said.advice) if not shares_words(t, answer)), _LAST[spoken])
+        return next((t for t in (both, why, said.advice) if not shares_words(t, answer)), texts["last"])
 
 
 def shares_words(text: str, other: str, n: int = MAX_SHARED_WORDS + 1) -> bool:

@@ -14,7 +14,7 @@ import regex
 from core.context_score import ContextScore
 from core.text.abstention import Certainty, certainty, claims_nothing, is_abstention
 from core.text.folding import folded
-from core.text.language import Language
+from core.text.language import Language, identifier
 from core.text.numbers import is_vietnamese
 from core.text.prose import prose, without_code
 from core.text.reading import read
@@ -79,17 +79,8 @@ def _spoken(text: str) -> tuple[str, str]:
     if script != "Latin":  # Japanese has ideographs, too
         script = "Japanese" if any(name in found for name in _JAPANESE) else script
         return script, script
-    language, p = _identifier().classify(text)
+    language, p = identifier(*_LATIN).classify(text)
     return script, str(language) if p >= _SURE else "vi" if is_vietnamese(folded(text)) else ""
-
-
-@lru_cache(maxsize=1)
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    found = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    found.set_languages(_LATIN)
-    return found
 
 
 @lru_cache(maxsize=4096)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from core.diagnosis import Diagnosis
 from core.report.exports import exporters
 from core.run import Run
+from core.sources.content import read_content
 from core.sources.formats import import_file
-from core.sources.table import read_table
 from core.spreadsheet import csv_bytes, neutralise, neutralise_text, restore
 from core.text.strict import clean
 
@@ -62,7 +62,7 @@ def test_every_text_comes_back_from_csv(rows, objects):
     wanted = [[str(i), held(a), held(b)] for i, (a, b) in enumerate(rows)]
     read = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))[1:]
     assert [[r[0], *restore(pd.Series(r[1:], dtype="str"))] for r in read] == wanted
-    ours = read_table(data).frame
+    ours = read_content(data, "f").table.frame
     assert pd.DataFrame({name: restore(ours[name]) for name in ours}).values.tolist() == wanted
 
 

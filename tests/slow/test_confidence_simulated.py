@@ -1,16 +1,15 @@
 """What the confidence says of runs whose truth is known: no leak, no finding by chance, and what means cover."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from core.confidence import ConfidenceMap, Weighting, calibrate_map, quality
-from core.confidence.analysis import analyse_confidence, ece_by_chance
+from core.confidence import calibrate_map, quality
+from core.confidence.analysis import ece_by_chance
 from core.confidence.findings import findings
 from core.socket import BAD, GOOD
 from core.stats import holm, mean_interval, reliability_bins
-from tests.core.confidence.confidence_runs import signal_run
+from tests.core.charts.chart_confidence import scored
 
 pytestmark = pytest.mark.slow
 
@@ -33,20 +32,12 @@ def test_labels_that_a_map_was_learned_from_do_not_flatter_it():
 def test_a_confidence_that_is_unrelated_to_correctness_makes_no_finding_beyond_chance():
     """Reproduction: wrong_answers_pass was bad in 249 of 250 random runs, by the p-value of the wrong tail."""
     rng, n, runs, hits = np.random.default_rng(2), 40, 250, 0
-    run, none = signal_run([0.5] * n), np.full(n, np.nan)
-    way = Weighting(
-        {"similarity": 1.0}, {"similarity": (0.0, 1.0), "lexical": (0.0, 100.0), "llm": (0.0, 1.0)}
-    )
     for _ in range(runs):
         values = rng.beta(3, 2, n)
         # Right on average, and unrelated to the single answer.
         correct = (rng.random(n) < rng.permutation(values)).astype(float)
-        signals = {"similarity": values, "lexical": none, "llm": none}
-        undecided = pd.Series([None] * n, dtype="boolean")
-        titles = dict(zip(signals, signals, strict=True))
-        analysis = analyse_confidence(
-            run, signals, titles, correct, way, ConfidenceMap(), none, none, undecided
-        )
+        rows = zip(values, np.full(n, np.nan), correct, strict=True)
+        analysis = scored([*rows], weights={"similarity": 1.0})
         tested = [one for one in findings(analysis) if one.tone in (BAD, GOOD)]
         hits += bool(
             (holm([1.0, *(np.nan if one.p_value is None else one.p_value for one in tested)]) <= 0.05).any()

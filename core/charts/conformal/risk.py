@@ -35,9 +35,9 @@ _WRAP = 44  # characters of a line on a phone
 class _Data(NamedTuple):
     certificate: Certificate
     table: pd.DataFrame  # one row per place: share, risk, certified, low (threshold), door, hover
-    coverage: Floats  # of the labelled answers of the run
+    coverage: Floats  # of the labelled answers of the run, of which there are n
     risk: Floats
-    n: int  # of them
+    n: int
     chosen: tuple[float, float, str] | None  # share, risk and hover of the threshold in use
 
 

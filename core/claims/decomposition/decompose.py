@@ -8,28 +8,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from core.claims.decomposition.relevance import is_relevant
-from core.claims.decomposition.split import merged, plain, sentence_claims, without_citations
+from core.claims.decomposition.split import is_relevant, merged, plain, sentence_claims, without_citations
 from core.claims.types import Claim
 from core.llm.structured import DEFAULT_JSON_TOKENS, Ask, JsonReply, generate_json_batch
 from core.llm.types import LLM, Message
 from core.text.reading import Token, read
 from core.text.sentences import Span
-from core.text.words import has_words, words
+from core.text.words import has_words, word_sets, words
 
-# Stop words for a search, but a claim without its "may", "most" or negation is another claim.
-_WEIGHTY = frozenset(
-    "only all any before after above below under over until few most some more every may might could".split()
-)
-# Words that refer to something named elsewhere.
-_PRONOUNS = frozenset(
-    """
-    he she it they we him them his hers its their theirs this that these those there who which such
-    former latter
-    ông bà nó họ anh chị cô chúng đây đó này ấy
-    他 她 它 们 这 那 其 该 此
-    """.split()
-)
+_GRAMMAR = word_sets("grammar")
+_WEIGHTY, _PRONOUNS = _GRAMMAR["weighty"], _GRAMMAR["referring"]
 
 
 class Sentence(NamedTuple):

@@ -36,8 +36,7 @@ from core.sources.formats.judged import judged
 from core.sources.formats.records import Record, records_of, right_texts, run_of
 from core.sources.formats.types import Format, ReadRecords, as_dataset, not_used
 from core.sources.formats.writing import unmarked
-from core.sources.guess import first_values, guess_columns
-from core.sources.mapping import MAPPABLE, suggest_mapping
+from core.sources.mapping import MAPPABLE, first_values, guess_columns, suggest_mapping
 from core.sources.question import FIELDS as DATASET
 from core.sources.question import names_of
 from core.sources.report import IssueLog, ValidationReport, counted, possibilities, shorten

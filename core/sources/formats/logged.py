@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.errors import InputError
@@ -34,14 +34,13 @@ _DOCUMENTS = (
     "nodes", "retrieved_documents",
 )  # fmt: skip
 # Of these the whole application may have been given or have returned its passages, also as mere texts.
-_CONTEXT = (
+_CONTEXT = {
     "context",
     "contexts",
-    "documents",
-    "source_documents",
-    "retrieved_documents",
     "retrieved_contexts",
-)
+    *(name for name in _DOCUMENTS if "documents" in name),
+}
+_SPEAKERS = (*USER, *ASSISTANT, "system", "tool")
 _RETRIEVES = re.compile("retriev|search|fetch", re.IGNORECASE)
 
 
@@ -80,11 +79,8 @@ class Tool:
 
     def paths(self) -> tuple[str, ...]:
         """Return every path at which something is read, or is known to say nothing that is read."""
-        groups = (
-            self.trace, self.span, self.parent, self.kind, self.call, self.start, self.end, self.seconds,
-            self.given, self.returned, self.references, self.scores, self.score, self.inside, self.ignored,
-        )  # fmt: skip
-        return tuple(path for paths in groups for path in paths)
+        read = (getattr(self, f.name) for f in fields(self) if f.type == "Names" and f.name != "telltale")
+        return tuple(path for paths in read for path in paths)
 
     def own(self) -> set[str]:
         """Return the names of these at the top of a record."""
@@ -224,31 +220,24 @@ def _judged(tool: Tool, record: Mapping[str, Any]) -> list[Any]:
 
 def _with_documents(spans: Sequence[Span], root: Span, judged: Sequence[Any]) -> list[Span]:
     """Return the spans with the documents that each retrieved; one retrieves at least, if only nothing."""
-    found = [(span, _documents(span.attributes["output.value"], loose=_retrieves(span))) for span in spans]
-    if not any(documents for span, documents in found if _retrieves(span)):
+    marked = {n for n, span in enumerate(spans) if _retrieves(span)}
+    found = [_documents(span.attributes["output.value"], loose=n in marked) for n, span in enumerate(spans)]
+    if not any(found[n] for n in marked):
         # Nothing is marked as a retriever: what returned documents was one, but for the whole application.
-        inner = [(span, documents) for span, documents in found if span is not root and documents]
-        values = [root.attributes[name] for name in ("output.value", "input.value")]
-        parts = [
-            {k: v for k, v in value.items() if k in _CONTEXT}
-            for value in values
-            if isinstance(value, Mapping)
-        ]
-        outside = next((found for part in parts if (found := _documents(part, loose=True))), judged)
-        sources = {id(span) for span, _ in inner}
-        if not sources:
-            bare = replace(root, span_id=None, parent_id=root.span_id, attributes={"input.value": None})
-            return [*spans, _retriever(bare, outside)]
-    else:
-        sources = {id(span) for span, _ in found if _retrieves(span)}
-    return [_retriever(span, documents) if id(span) in sources else span for span, documents in found]
+        marked = {n for n, span in enumerate(spans) if found[n] and span is not root}
+    if not marked:
+        values = (root.attributes[name] for name in ("output.value", "input.value"))
+        parts = ({k: v[k] for k in v if k in _CONTEXT} for v in values if isinstance(v, Mapping))
+        outside = next(filter(None, (_documents(part, loose=True) for part in parts)), judged)
+        bare = replace(root, span_id=None, parent_id=root.span_id, attributes={"input.value": None})
+        return [*spans, _retriever(bare, outside)]
+    return [_retriever(span, found[n]) if n in marked else span for n, span in enumerate(spans)]
 
 
 def _retrieves(span: Span) -> bool:
-    named = span.kind in _PLAIN_KINDS and _RETRIEVES.search(span.name) is not None
-    return span.kind == "RETRIEVER" or (
-        named and bool(_documents(span.attributes["output.value"], loose=True))
-    )
+    if span.kind in _PLAIN_KINDS and _RETRIEVES.search(span.name):
+        return bool(_documents(span.attributes["output.value"], loose=True))
+    return span.kind == "RETRIEVER"
 
 
 def _retriever(span: Span, documents: Sequence[Any]) -> Span:
@@ -276,21 +265,13 @@ def _documents(value: Any, loose: bool = False, depth: int = 0) -> list[Any]:
         return next((documents for documents in named if documents), [])
     if not isinstance(value, list) or not value:
         return []
-    fits = (
-        isinstance(e, str) if loose and isinstance(e, str) else _is_document(_unwrapped(e)) for e in value
-    )
+    fits = ((loose and isinstance(entry, str)) or _is_document(_unwrapped(entry)) for entry in value)
     return value if all(fits) else []
 
 
 def _is_document(value: Any) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    inner = value.get("node", value)
-    if (
-        not isinstance(inner, Mapping)
-        or "role" in inner
-        or inner.get("type") in (*USER, *ASSISTANT, "system", "tool")
-    ):
+    inner = value.get("node", value) if isinstance(value, Mapping) else None
+    if not isinstance(inner, Mapping) or "role" in inner or inner.get("type") in _SPEAKERS:
         return False
     return any(isinstance(inner.get(name), str) for name in ("page_content", "content", "text"))
 

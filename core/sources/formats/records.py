@@ -24,7 +24,18 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 SIGNALS = SCHEMA["signals"].names[1:]  # beside the question's id
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
 _TABLES = ("passages", "samples", "claims", "support", "reported", "signals", "confidences")
-_VERDICTS = ("counterpart", "relevance", "verdict")
+# Table -> what a record, passage or claim has, and the column that holds it.
+_HELD: Mapping[str, Mapping[str, str]] = {
+    "queries": {
+        name: name
+        for name in "question answer correct correct_by n_gold kind language calibrates latency".split()
+    },
+    "passages": {
+        **{name: name for name in ("passage_id", "text", "title", "is_gold")},
+        "score": "retrieval_score",
+    },
+    "claims": {name: name for name in ("text", "side", "counterpart", "relevance", "verdict")},
+}
 # Names of a label of the answer, the surest first.
 LABELS = ("correct", "is_correct", "correctness", "label", "score")
 _RIGHT = (("reference_contexts", ""), ("context", ""))
@@ -136,63 +147,35 @@ def right_texts(record: Record) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str) and text.strip())
 
 
+def _row(table: str, held: Any) -> Row:
+    return {column: getattr(held, name) for name, column in _HELD[table].items()}
+
+
+def _held(table: str, row: Row) -> dict[str, Any]:
+    return {name: row[column] for name, column in _HELD[table].items()}
+
+
 def _rows(record: Record) -> Iterator[tuple[str, Row]]:
     """Yield the rows of a record, each with its table and without the id of the question."""
+    status = None if record.answer is None else answer_status(record.answer)
+    references = list(record.references) or None
     yield (
         "queries",
-        {
-            "question": record.question,
-            "answer": record.answer,
-            "answer_status": None if record.answer is None else answer_status(record.answer),
-            "reference_answers": list(record.references) or None,
-            "correct": record.correct,
-            "correct_by": record.correct_by,
-            "n_gold": record.n_gold,
-            "kind": record.kind,
-            "language": record.language,
-            "calibrates": record.calibrates,
-            "latency": record.latency,
-        },
+        {**_row("queries", record), "answer_status": status, "reference_answers": references},
     )
     for rank, passage in enumerate(record.passages, start=1):
-        yield (
-            "passages",
-            {
-                "passage_id": passage.passage_id,
-                "title": passage.title or None,
-                "text": passage.text,
-                "retrieval_rank": float(rank),
-                "retrieval_score": passage.score,
-                "slot": rank,
-                "is_gold": passage.is_gold,
-            },
-        )
+        row = _row("passages", passage) | {"title": passage.title or None}
+        yield "passages", {**row, "retrieval_rank": float(rank), "slot": rank}
     for n, answer in enumerate(record.samples, start=1):
         yield "samples", {"sample_id": f"s{n}", "answer": answer}
     for n, claim in enumerate(record.claims, start=1):
-        yield (
-            "claims",
-            {
-                "claim_id": f"c{n}",
-                "text": claim.text,
-                "side": claim.side,
-                "counterpart": claim.counterpart,
-                "relevance": claim.relevance,
-                "verdict": claim.verdict,
-                "scored": bool(claim.support) or claim.verdict is not None,
-            },
-        )
+        scored = bool(claim.support) or claim.verdict is not None
+        yield "claims", {"claim_id": f"c{n}", **_row("claims", claim), "scored": scored}
         for passage_id, value in claim.support.items():
-            yield (
-                "support",
-                {
-                    "claim_id": f"c{n}",
-                    "passage_id": passage_id,
-                    "probability": _PROBABILITY.get(value) if isinstance(value, str) else float(value),
-                    "label": value if isinstance(value, str) else None,
-                    "judge": record.judge,
-                },
-            )
+            label = value if isinstance(value, str) else None
+            probability = _PROBABILITY.get(value) if isinstance(value, str) else float(value)
+            judged = {"probability": probability, "label": label, "judge": record.judge}
+            yield "support", {"claim_id": f"c{n}", "passage_id": passage_id, **judged}
     if record.signals:
         yield "signals", {**record.signals}
     for name, confidence in record.confidences.items():
@@ -224,37 +207,30 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         value = row["probability"] if own else row["label"]
         if value is not None:
             judged.setdefault(row["claim_id"], {})[row["passage_id"]] = value
-    claims = (
-        (c["text"], c["side"] or "answer", judged.get(c["claim_id"], {}), *(c[name] for name in _VERDICTS))
-        for c in tables["claims"]
-    )
-    passages = (
-        RecordPassage(p["passage_id"], p["text"], p["title"] or "", p["retrieval_score"], p["is_gold"])
-        for p in tables["passages"]
-    )
     reported = {(r["name"], r["by"]): restored(r["value"], r["text"]) for r in tables["reported"]}
     if query["correct"] is not None and not any(name in LABELS for name, _ in reported):
         reported["correct", query["correct_by"] or ""] = query["correct"]
     return Record(
         query["query_id"],
-        query["question"],
-        query["answer"],
-        tuple(passages),
-        tuple(query["reference_answers"] or ()),
-        tuple(s["answer"] for s in tables["samples"] if s["answer"] is not None),
-        query["n_gold"],
-        tuple(RecordClaim(*claim) for claim in claims),
-        reported,
-        query["kind"],
-        query["language"],
-        query["latency"],
-        next((s["judge"] for s in tables["support"] if s["judge"] is not None), None),
-        model,
-        {name: row[name] for row in tables["signals"] for name in SIGNALS if row[name] is not None},
-        query["correct"],
-        query["correct_by"],
-        {row["name"]: row["value"] for row in tables["confidences"]},
-        query["calibrates"],
+        **_held("queries", query),
+        passages=tuple(
+            RecordPassage(**_held("passages", row) | {"title": row["title"] or ""})
+            for row in tables["passages"]
+        ),
+        references=tuple(query["reference_answers"] or ()),
+        samples=tuple(row["answer"] for row in tables["samples"] if row["answer"] is not None),
+        claims=tuple(
+            RecordClaim(
+                **_held("claims", row) | {"side": row["side"] or "answer"},
+                support=judged.get(row["claim_id"], {}),
+            )
+            for row in tables["claims"]
+        ),
+        reported=reported,
+        judge=next((row["judge"] for row in tables["support"] if row["judge"] is not None), None),
+        model=model,
+        signals={name: row[name] for row in tables["signals"] for name in SIGNALS if row[name] is not None},
+        confidences={row["name"]: row["value"] for row in tables["confidences"]},
     )
 
 

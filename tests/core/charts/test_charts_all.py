@@ -63,7 +63,7 @@ def test_every_public_figure_is_tested_here():
     assert set(influence.__all__) == set(WHOLE_RUN) | set(ONE_QUESTION) | {"verdict_changes"}
     assert set(retrieval_quality.__all__) == {"retrieval_quality_chart"}
     assert set(uncertainty.__all__) == set(SAMPLED) | set(SAMPLED_QUESTION)
-    assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha", "coverage_by_labels"}
+    assert set(conformal.__all__) == set(CALIBRATED) | {"coverage_by_alpha"}
     assert set(confidence.__all__) == set(CONFIDENT) | {"waterfall"}
     assert set(validation.__all__) == set(VALIDATED) | {"pass_rate_by_day"}
     # Tested in files of their own.
@@ -158,7 +158,6 @@ def hostile_figures():
     figures |= {name: draw(sure) for name, draw in CONFIDENT.items()}
     figures["waterfall"] = confidence.waterfall(sure, "q5")
     figures["coverage_by_alpha"] = conformal.coverage_by_alpha(promises, "coverage_sets")
-    figures["coverage_by_labels"] = conformal.coverage_by_labels(20, 0.1)
     verdicts = [
         {"query_id": "fine", "validator": HOSTILE, "passed": False, "reason": HOSTILE, "detail": HOSTILE}
     ]

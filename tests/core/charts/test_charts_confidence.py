@@ -28,10 +28,6 @@ def doors(trace):
     return [parse_qsl(door)[0][1] if door else "" for door, _ in trace.customdata]
 
 
-def at(trace, threshold):
-    return list(trace.x).index(threshold)
-
-
 # Ten answers of confidence 0.9, five of them correct; one of 0.1 that is wrong; 0.2 lies on the edge of its bin.
 BINS = scored([(0.9, 0.9, i % 2) for i in range(10)] + [(0.1, 0.1, 0), (0.2, 0.2, 1), (0.21, 0.21, 1)])
 

@@ -10,14 +10,12 @@ import pytest
 from core.charts.conformal import (
     certified_risk,
     coverage_by_alpha,
-    coverage_by_labels,
     p_value_plot,
     score_histogram,
     set_size,
 )
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
-from core.conformal import coverage_band, threshold_rank
 from core.conformal.definitions import OF_CORRECT, OF_DISTANCE, OF_SCORE, OF_SETS
 from core.conformal.drift import Drift
 from core.conformal.promises import Calibration
@@ -130,10 +128,10 @@ def test_coverage_is_dotted_where_no_threshold_is_finite():
 
 
 def test_a_threshold_that_some_splits_lack():
-    # One of eight questions has no correct sample: where the largest of four labels is the threshold, it is infinite
+    # One of twelve questions has no correct sample: where the largest of six labels is the threshold, it is infinite
     # in the halves that hold this question.
     analysis = calibrated(
-        [(CALIBRATES, 0.1, 1)] * 4 + [(TESTS, 0.1, 1)] * 4, meanings=[[True, True]] * 7 + [[False, False]]
+        [(CALIBRATES, 0.1, 1)] * 6 + [(TESTS, 0.1, 1)] * 6, meanings=[[True, True]] * 11 + [[False, False]]
     )
     figure = coverage_by_alpha(analysis, OF_SETS)
     rows = analysis.coverages[OF_SETS].splits.to_frame()
@@ -298,35 +296,6 @@ def test_a_long_stream_has_marks_for_its_strangest_questions():
     marked = {door for trace in figure.data if trace.mode == "markers" for door in doors(trace)}
     assert marked == {f"q{i}" for i in range(2, 302)}
     assert len(figure.to_json()) < 200_000
-
-
-def test_labels_by_hand():
-    figure = coverage_by_labels(9, 0.1)
-    low, high = coverage_band(9, 0.1)
-    ends, mean = (100 * low, 100 * high), 10 * threshold_rank(9, 0.1)
-    assert band(named(figure, "95 of 100 calibrations"))[9] == pytest.approx(ends)
-    chosen = named(figure, "n = 9")
-    assert (list(chosen.x), list(chosen.y)) == ([9], [pytest.approx(mean)])
-    assert [mean - chosen.error_y.arrayminus[0], mean + chosen.error_y.array[0]] == pytest.approx(ends)
-    assert set(named(figure, "Fewest labels (9)").x) == {9} and min(named(figure, "Mean").x) == 9
-    said = f"with 9 labels it lies between {percent(low)} and {percent(high)} in 95 of 100 calibrations"
-    assert said in alt_text(figure)
-    assert not has_doors(figure)
-
-
-def test_too_few_labels_promise_nothing():
-    figure = coverage_by_labels(5, 0.1)
-    chosen = named(figure, "n = 5: nothing promised")
-    assert chosen.error_y.array is None and chosen.marker.symbol == "x"
-    assert "5 labels cannot certify α = 0.1; you need at least 9." in alt_text(figure)
-
-
-@pytest.mark.parametrize(("n", "alpha"), [(1, 0.5), (199, 0.01), (30, 0.01), (100_000, 0.1)])
-def test_any_number_of_labels_is_within_the_axis_and_quick(n, alpha):
-    figure = coverage_by_labels(n, alpha)
-    x = named(figure, "Mean").x
-    assert len(x) <= 120 and max(x) >= max(200, 2 * n)
-    assert 10 ** figure.layout.xaxis.range[1] > max(x)
 
 
 @pytest.mark.parametrize("draw", [set_size, p_value_plot])

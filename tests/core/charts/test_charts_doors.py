@@ -120,11 +120,11 @@ def promises_of(diagnosis):
     if diagnosis.diagnostic("conformal").lacks(diagnosis.run) is not None:
         return {}
     promises, figures = diagnosis["conformal"], {}
-    for name in set(conformal.__all__) - {"coverage_by_alpha", "coverage_by_labels"}:
+    for name in set(conformal.__all__) - {"coverage_by_alpha"}:
         figures[name] = getattr(conformal, name)(promises)
     for name in promises.coverages:
         figures[f"coverage_by_alpha {name}"] = conformal.coverage_by_alpha(promises, name)
-    return figures | {"coverage_by_labels": conformal.coverage_by_labels(50, promises.alpha)}
+    return figures
 
 
 def verdicts_of(diagnosis):
@@ -168,7 +168,7 @@ def test_every_figure_is_drawn_here():
     assert own <= {name for name, _ in found}
     drawn = {name for name, figure in found if figure.data}
     assert drawn - {name for name, figure in found if doors_of(figure)} <= {
-        "verdict_changes", "correlation_heatmap", "set_size", "coverage_by_labels",
+        "verdict_changes", "correlation_heatmap", "set_size",
         "waterfall",
         "pass_rate_by_day",
     }  # fmt: skip

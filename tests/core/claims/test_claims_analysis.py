@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.claims import CLAIM_STATES, analyse_claims, claim_states, claim_uncertainty, support_maximum
 from core.claims.definitions import REASONS
-from core.claims.matrix import any_support, passage_importance
+from core.claims.matrix import any_support
 from core.claims.quadrants import QUADRANTS
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS
@@ -51,7 +51,6 @@ def test_the_binary_matrix_by_hand():
     assert found.claims["n_supporting"].to_list() == [2, 1, 0, 4]
     # The first in retrieval order among equals; none where nothing supports.
     assert found.claims["best_passage_id"].fillna("").to_list() == ["p1", "p3", "", "p1"]
-    close(found.passages["importance"], [0.5, 0.5, 0.5, 0.25])
     close(found.passages["support"], [1, 1, 1, 1])
     assert found.passages["n_supported"].to_list() == [2, 2, 2, 1]
     q = only(found)
@@ -80,7 +79,6 @@ def test_probabilities_and_unscored_cells_by_hand():
         "SUPPORTED", "NOT_SUPPORTED", "UNSCORED", "UNSCORED", "SUPPORTED",
     ]  # fmt: skip
     assert found.claims["n_unscored"].to_list() == [1, 0, 2, 3, 0]
-    close(found.passages["importance"], [1.8 / 4, 1.5 / 3, 0.3 / 2])
     q = only(found)
     assert (q["grounding"], q["grounding_n"], q["grounding_n_left_out"]) == (2 / 3, 3, 2)
     assert (q["n_cells"], q["n_cells_unscored"]) == (15, 6)
@@ -115,8 +113,6 @@ def test_each_row_of_a_run_is_what_its_matrix_says():
         assert (q["grounding"], q["grounding_n"]) == (n / n_known, n_known)
         assert q["grounding_n_left_out"] == verdicts.count("UNSCORED")
         close(q["mean_uncertainty"], np.nanmean(claim_uncertainty(m)))
-        passages = found.passages[found.passages["query_id"] == query_id].sort_values("retrieval_rank")
-        close(passages["importance"], passage_importance(m[answer.matrix.relevant]))
 
 
 def test_text_and_experiment_side_by_side():
@@ -319,7 +315,6 @@ def test_claims_of_the_reference_are_no_claims_of_the_answer():
     )
     _, found = analysed([one])
     assert found.claims["claim_id"].to_list() == ["a1"] and only(found)["n_claims"] == 1
-    close(found.passages["importance"], [1, 0])
     assert found.answer("q1").matrix.probabilities.shape == (1, 2)
 
 
@@ -438,7 +433,6 @@ def test_rag_uncertainty_results():
     assert found.claims["verdict"].to_list() == ["SUPPORTED", "SUPPORTED", "IRRELEVANT", "SUPPORTED"]
     close(found.claims["uncertainty"], [0, 0.5, nan, nan])
     assert (found.n_verdicts_changed, found.n_verdicts_from_file) == (1, 1)
-    close(found.passages["importance"], [1, 0.5])
     assert found.answer(run.queries["query_id"][0]).spans[:2] == (((0, 25),), ((27, 42),))
 
 

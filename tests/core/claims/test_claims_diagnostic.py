@@ -8,8 +8,7 @@ from scipy.stats import binomtest
 
 from core.claims.causal import CAUSAL_LABELS
 from core.claims.definitions import CAUSAL, QUADRANT, STATE, VERDICT
-from core.claims.diagnostic import CLAIMS
-from core.claims.findings import findings
+from core.claims.diagnostic import CLAIMS, findings
 from core.claims.matrix import CLAIM_STATES
 from core.claims.quadrants import QUADRANTS, UNDEFINED
 from core.claims.rafe import VERDICTS

@@ -217,6 +217,7 @@ def test_weights_are_read_as_they_are_written():
     assert write_weights({"similarity": 1 / 3, "uncertainty.agreement": 2 / 3}) == (
         "similarity=0.3333,uncertainty.agreement=0.6667"
     )
+    assert read_weights("similarity=0,lexical=2") == {"lexical": 1}
     assert read_weights(write_weights({"llm": 1, "lexical": 3})) == {"llm": 0.25, "lexical": 0.75}
 
 

@@ -236,7 +236,7 @@ def test_flagged_answers_beyond_chance():
     )
     assert set(found.query_ids) == set(run.queries["query_id"].iloc[9:19])
     few = planted(same[:9] + [0] * 2 + [9] * 18, [True] * 9 + [None] * 20, [True] * 9 + [False] * 20)
-    assert named(few)["answers_flagged"].tone == UNCLEAR
+    assert named(few, alpha=0.2)["answers_flagged"].tone == UNCLEAR
 
 
 def test_a_promise_that_is_broken_is_grave():

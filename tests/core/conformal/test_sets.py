@@ -58,8 +58,8 @@ def test_sets_by_hand():
     # Scores of the most plausible correct group: 0.25, 0.6, none, 0.1 (of two correct ones).
     scores = [[0.25, 0.75], [0.4, 0.6], [0.0], [0.5, 0.1]]
     correct = [[1, 0], [0, 1], [0], [1, 1]]
-    rule = calibrate_sets(scores, correct, 0.4)
-    assert rule.threshold == conformal_threshold([0.25, 0.6, INF, 0.1], 0.4)
+    rule = calibrate_sets(scores, correct, 0.6)
+    assert rule.threshold == conformal_threshold([0.25, 0.6, INF, 0.1], 0.6)
     assert (rule.n, rule.n_without_correct, rule.reason) == (4, 1, "")
     assert rule.share_without_correct == 0.25 and (rule.low, rule.high) == wilson_interval(0.25, 4)
     held = SetRule(0.6, 4, 1, 0.25, 0.0, 1.0, "").holds([0.6, 0.61, 0.0, NAN])

@@ -240,7 +240,7 @@ def test_the_arrays_of_the_library_are_read_as_lists(tmp_path):
     )  # fmt: skip
     rows = {"question": ["q"], "emb": [[[1.0, 2.0], [3.0, 4.0]]], "answer": ["a"]}
     datasets.Dataset.from_dict(rows, features=features).save_to_disk(tmp_path / "set")
-    read = read_content(columnar.read_input(tmp_path / "set", "set"), "set")
+    read = read_content(tmp_path / "set", "set")
     assert read.value == [{"question": "q", "emb": [[1.0, 2.0], [3.0, 4.0]], "answer": "a"}]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import InputError
-from core.sources.corpus import Document, document_from_text, load_corpus, split_texts
+from core.sources.question import Document, document_from_text, load_corpus, split_texts
 
 
 def test_folder_of_articles(tmp_path):

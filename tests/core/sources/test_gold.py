@@ -1,4 +1,4 @@
-from core.sources.gold import gold_spans, holds_gold
+from core.sources.question import gold_spans, holds_gold
 
 
 def test_only_white_space_may_differ():

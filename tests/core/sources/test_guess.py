@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.sources.guess import examples, guess_columns, values_in
+from core.sources.mapping import examples, guess_columns, values_in
 
 PASSAGE = "Die Hafenbrücke wurde im Mai 1931 für den Verkehr geöffnet, nach vier Jahren Bau."
 GERMAN = "\n".join(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from core.errors import InputError
-from core.sources.rows import read_rows
+from core.sources.content import read_rows
 
 WANTED = ("query", "score", "missing")
 

@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.sources import table
-from core.sources.table import read_table
+from core.sources.encoding import read_source, to_utf8
+from core.sources.table import table_of
 
 PLAIN = "name,text\na,1\nb,2\n"
+
+
+def read_table(data, name="f"):
+    return table_of(to_utf8(read_source(data, name), name), name)
 
 
 def cells(table):
@@ -105,7 +110,9 @@ def test_a_column_without_a_name_gets_one():
 
 def test_limits(monkeypatch):
     with pytest.raises(InputError, match="limit is 2"):
-        read_table(b"a,b\n1,2\n3\n5,6\n", max_rows=2)
+        monkeypatch.setattr(table, "MAX_ROWS", 2)
+        read_table(b"a,b\n1,2\n3\n5,6\n")
+    monkeypatch.undo()
     with pytest.raises(InputError, match="row 3, column b holds 12"):
         monkeypatch.setattr(table, "MAX_TEXT", 11)
         read_table(b"a,b\n1,2\n3,abcdefghijkl\n")

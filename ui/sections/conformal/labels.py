@@ -8,7 +8,6 @@ from core.conformal import certify_threshold, coverage_band, label_shortage, lab
 from core.conformal.definitions import DELTA, OF_CORRECT
 from core.conformal.diagnostic import ALPHA
 from core.text.display import count, percent
-from ui import show
 from ui.plain import plain
 from ui.sections.conformal import run
 
@@ -44,7 +43,6 @@ def needed() -> None:
         )
     alpha = round(alpha, 6)
     st.markdown(f"**{plain(_said(n, alpha))}**")
-    show.chart("conformal", "coverage_by_labels", n, alpha, of=f"n {n} alpha {alpha}")
     answers = certify_threshold([], [], alpha, DELTA).answers_needed
     st.caption(
         f"A certified confidence needs at least {count(answers, 'labelled answer')} from it on, even if none "
@@ -56,8 +54,9 @@ def _said(n: int, alpha: float) -> str:
     short = label_shortage(n, alpha)
     if short:
         return short
-    low, high = map(percent, coverage_band(n, alpha))
+    (low, high), ends = (map(percent, coverage_band(many, alpha)) for many in (n, 4 * n))
     return (
         f"With {count(n, 'label')} 95 of 100 calibrations cover {low} to {high} where {percent(1 - alpha)} "
-        f"is promised; at least {labels_needed(alpha):,} are needed."
+        f"is promised, with four times as many {' to '.join(ends)}; at least {labels_needed(alpha):,} are "
+        "needed."
     )

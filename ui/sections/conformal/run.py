@@ -8,10 +8,10 @@ import streamlit as st
 
 from core.conformal.analysis import OWN, ConformalAnalysis
 from core.conformal.definitions import CALIBRATION, DEFAULT_ALPHA, METRICS, OF_CORRECT, OF_SETS
-from core.conformal.findings import over_splits
+from core.conformal.findings import flagged_said
 from core.conformal.promises import Coverage
 from core.conformal.split import labels_needed
-from core.text.display import about, count, number, percent
+from core.text.display import count, number, percent
 from core.text.matching import labelled
 from ui import cached, router, show, sources, step_form
 from ui.plain import held, plain
@@ -153,18 +153,7 @@ def flagged() -> None:
     if one.reason:
         st.markdown(f"**No answer can be flagged.** {plain(one.reason)}")
     elif analysis.n_judged:
-        n, of = analysis.n_flagged, analysis.n_judged
-        look = "looks" if n == 1 else "look"
-        by = "the group's threshold" if len(analysis.groups) else f"the threshold {number(one.threshold)}"
-        show.sentence(
-            f"**{n:,} of {count(of, 'answer')}** {look} less typical than {percent(1 - analysis.alpha)} of "
-            f"the {count(one.n_calibration, 'correct answer')} in calibration (score above {by}); "
-            f"{about(analysis.n_by_chance)} would even if all were correct."
-        )
-        if analysis.over_splits is not None:
-            st.caption(
-                f"{over_splits(analysis)} Another seed of the half changes the number above, not this range."
-            )
+        show.sentence(flagged_said(analysis))
         if math.isfinite(analysis.final_threshold) and analysis.origin == OWN and analysis.groups.empty:
             st.caption(
                 "For new answers use the threshold from all labels: "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.claims.decomposition.relevance import is_relevant
+from core.claims.decomposition.split import is_relevant
 
 
 @pytest.mark.parametrize(
