@@ -163,14 +163,11 @@ def _columns_to_map(data: bytes, name: str, file_format: str) -> Mapping[str, Se
     """Return the file's columns with their first values where naming some can help, else nothing."""
     try:
         columns = values_in(data, name, COLUMNS_SHOWN)
+        check_questions(columns, name)
     except InputError:
         return {}
     if file_format not in (AUTO, INFLUENCE):
         return columns if FORMATS[file_format].fields else {}
-    try:
-        check_questions(columns, name)
-    except InputError:
-        return {}
     try:
         check_mapping(suggest_mapping(columns), columns, name)
     except InputError:

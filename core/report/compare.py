@@ -144,8 +144,12 @@ def _answers(side: Side) -> pd.DataFrame:
 
 
 def _name(run: Run) -> str:
-    name = " ".join(run.name.split())
-    return name if len(name) <= _NAME else name[: _NAME - 1].rstrip() + "…"
+    return _cut(run.name, _NAME)
+
+
+def _cut(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def _normal(texts: pd.Series) -> pd.Series:
@@ -223,5 +227,4 @@ def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = " ".join(text.split()) or DASH
-    return line if len(line) <= _VALUE else line[: _VALUE - 1] + "…"
+    return _cut(text, _VALUE) or DASH

@@ -137,10 +137,9 @@ def pairs_of(sides: Sequence[Side]) -> tuple[RunPair, ...]:
 
 def _differences(sides: tuple[Side, Side], shared: pd.DataFrame) -> list[Difference]:
     letters = (sides[0].letter, sides[1].letter)
-    unequal = len({_passages_each(side) for side in sides}) > 1
-    silent = {
-        one.name for side in sides for one in side.diagnosis.diagnostics if one.lacks(side.run) is not None
-    }
+    # Passages of a question, on average.
+    unequal = len({len(side.run.passages) / max(1, len(side.run.queries)) for side in sides}) > 1
+    silent = {d.name for side in sides for d in side.diagnosis.diagnostics if d.lacks(side.run) is not None}
     return [
         _difference(name, column, letters, shared, unequal and column.by_passages)
         for name, column in question_columns(sides)
@@ -148,11 +147,6 @@ def _differences(sides: tuple[Side, Side], shared: pd.DataFrame) -> list[Differe
         and not column.is_secondary
         and all(pd.api.types.is_numeric_dtype(shared[f"{column.name}_{letter}"]) for letter in letters)
     ]
-
-
-def _passages_each(side: Side) -> float:
-    """Return how many passages a question of the run has, on average."""
-    return len(side.run.passages) / max(1, len(side.run.queries))
 
 
 def _difference(
@@ -304,7 +298,11 @@ def _others(differences: Sequence[Difference], after: bool) -> str:
     if not tested:
         return ""
     what = count(len(tested), "other number" if after else "number")
-    clear = sorted((one for one in tested if one.is_clear), key=_clearness)
+    # The clearest first; of equally clear ones that which differs most for its spread.
+    clear = sorted(
+        (one for one in tested if one.is_clear),
+        key=lambda one: (one.p_value, -abs(one.mean) / max(1e-9, float(one.rows["difference"].std()))),
+    )
     if not clear and len(tested) > 1:
         return f"None of the {what} differs by more than chance explains."
     if not clear:
@@ -313,10 +311,6 @@ def _others(differences: Sequence[Difference], after: bool) -> str:
         return f"{_higher(one)}: {_verdict(one)}." if one.n_changed else same
     found = named([_higher(one) for one in clear], "number")
     return f"Of the {what}, these differ by more than chance explains: {found}."
-
-
-def _clearness(one: Difference) -> tuple[float, float]:
-    return one.p_value, -abs(one.mean) / max(1e-9, float(one.rows["difference"].std()))
 
 
 def _higher(one: Difference) -> str:

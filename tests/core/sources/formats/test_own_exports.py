@@ -5,6 +5,7 @@ import io
 import pandas as pd
 import pytest
 
+from core.cli import main
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.report.exports import exporters
@@ -138,6 +139,11 @@ def test_signals_of_a_template_are_signals():
         [0.41, 0.7],
     ]
     assert run["confidences"]["name"].unique().tolist() == ["stated_confidence"]
+
+
+def test_a_template_is_printed_in_place_of_an_import(capsys):
+    assert main(["import", "--template", "claims"]) == 0
+    assert capsys.readouterr().out == template_csv("claims")
 
 
 def test_there_is_no_other_template():
