@@ -18,7 +18,7 @@ from core.errors import InputError
 from core.sources.columnar import is_columnar, rows_of
 from core.sources.encoding import read_source, to_utf8
 from core.sources.fields import Rejected
-from core.sources.report import IssueLog, ValidationReport, rejected_frame, shorten
+from core.sources.report import IssueLog, rejected_frame, shorten
 from core.sources.table import RawTable, table_of
 from core.text.strict import JsonReader, NotJson
 
@@ -340,28 +340,3 @@ def _check_values(n: int, name: str) -> None:
 
 def _reason(error: ValueError) -> str:
     return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
-
-
-def read_rows(
-    source: bytes | str | os.PathLike[str], name: str, columns: Collection[str]
-) -> tuple[pd.DataFrame, ValidationReport]:
-    """Read a file of records as a table of the ``columns`` that some record has, each value as it is there.
-
-    Missing where a record lacks one; the report says what could not be read. `InputError` where the file
-    cannot be read, or holds no record.
-    """
-    content = read_content(source, name).opened()
-    log = IssueLog()
-    content.log_bad(log)
-    kept, rejected = [], []
-    for number, entry in content.entries:
-        if isinstance(entry, Mapping):
-            kept.append({column: entry[column] for column in columns if column in entry})
-        else:
-            log.add(number, None, entry, "a record with named fields")
-            rejected.append((number, "not a record", entry))
-    if not kept:
-        raise InputError(f"{name} holds no record with named fields; expected one for each answer.")
-    found = [column for column in columns if any(column in one for one in kept)]
-    report = log.report(len(kept), content.rejected(rejected), content.notes)
-    return pd.DataFrame(kept, columns=pd.Index(found), dtype=object), report
