@@ -119,9 +119,10 @@ class Content:
 
     def rejected(self, entries: Iterable[Rejected] | pd.DataFrame) -> pd.DataFrame:
         """Return ``row, reason, text`` of what could not be parsed, and of these that could not be read."""
-        if isinstance(entries, pd.DataFrame):
-            return entries
         rows = [(bad.number, f"expected {bad.expected}", bad.text) for bad in self.bad]
+        if isinstance(entries, pd.DataFrame):
+            both = pd.concat([entries, rejected_frame(rows)]) if rows else entries
+            return both.sort_values("row", kind="stable", ignore_index=True).astype({"row": "int64"})
         return rejected_frame([*rows, *((n, reason, entry_text(entry)) for n, reason, entry in entries)])
 
 

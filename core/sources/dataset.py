@@ -14,13 +14,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from core.errors import InputError
+from core.run import Run
 from core.sources.columnar import is_columnar
 from core.sources.content import Content, read_content
 from core.sources.encoding import MAX_BYTES, Text, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
 from core.sources.formats.importing import detect
-from core.sources.formats.records import Record, question_of, right_texts
+from core.sources.formats.records import Record, question_of, records_of, right_texts
 from core.sources.formats.types import not_used
 from core.sources.question import (
     EVIDENCE,
@@ -291,8 +294,9 @@ def _foreign(content: Content, log: IssueLog) -> Given | None:
         return None
     read = found.read(content, log)
     notes = [f"Auto-detected from field names: {found.title} ({found.name})."]
-    records = list({(r.question, r.passages): r for r in reversed(read.records)}.values())[::-1]
-    if again := len(read.records) - len(records):
+    whole = records_of(Run.create({"source": "upload"}, **read.tables)) if read.n_rows else read.records
+    records = list({(r.question, r.passages): r for r in reversed(whole)}.values())[::-1]
+    if again := len(whole) - len(records):
         notes.append(f"Left out, as the same question with the same passages: {counted(again, 'record')}.")
     right = [() if record.passages else right_texts(record) for record in records]
     pool = tuple(Document("", text) for text in dict.fromkeys(text for texts in right for text in texts))
@@ -306,7 +310,10 @@ def _foreign(content: Content, log: IssueLog) -> Given | None:
         for place, (record, texts) in enumerate(zip(records, right, strict=True), start=1)
     )
     notes += [*read.notes, *not_used(read.unused)]
-    return given_by(content, entries, {_SHARED: pool} if pool else {}, notes, read.rejected)
+    rejected = read.rejected
+    if isinstance(rejected, pd.DataFrame):
+        rejected = [(row, reason, "") for row, reason in rejected[["row", "reason"]].itertuples(index=False)]
+    return given_by(content, entries, {_SHARED: pool} if pool else {}, notes, rejected)
 
 
 def _entry_of(record: Record, right: Sequence[str], pooled: bool) -> dict[str, Any]:

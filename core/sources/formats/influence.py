@@ -92,7 +92,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     missing.append("noise floor: needs repeated calls, which such a file cannot hold")
     return ReadRecords(
         (),
-        _rejected(checks, table.rejected),
+        _rejected(checks),
         tuple(notes),
         tuple(unused),
         {"queries": queries, "passages": passages},
@@ -107,17 +107,13 @@ FORMAT = Format(
 )
 
 
-def _rejected(checks: ColumnChecks, ragged: pd.DataFrame) -> pd.DataFrame:
+def _rejected(checks: ColumnChecks) -> pd.DataFrame:
     bad = np.flatnonzero(checks.bad)
     rejected = pd.DataFrame({_not_ours(name): some_rows(checks.frame[name], bad) for name in checks.frame})
     rejected.index = checks.frame.index[bad]
     rejected.insert(0, "reason", pd.Series(checks.reason[bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
-    if len(ragged):
-        ragged = ragged.assign(reason="expected " + ragged["reason"])
-        rejected = pd.concat([rejected, ragged]).sort_values("row", kind="stable")
-        rejected = rejected.astype({"row": "int64"})
-    return rejected.reset_index(drop=True)
+    return rejected
 
 
 def _not_ours(column: str) -> str:

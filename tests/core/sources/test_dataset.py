@@ -281,3 +281,10 @@ def test_any_bytes_give_a_dataset_or_one_sentence(data, start):
 def test_deep_nesting_is_one_bad_line():
     deep = '{"question": ' + "[" * 200_000 + "]" * 200_000 + "}"
     assert issues(read_dataset(jsonl(GOOD, deep), "up")) == [(2, "line", "error")]
+
+
+def test_an_influence_csv_is_asked_again_with_its_passages():
+    table = b"query,doc_id,passage,retrieval_rank,influence_score\nq,a,t,1,0.5\nq,b,u,x,0.5\nq,c\n"
+    dataset = read_dataset(table, "f.csv")
+    assert [[p.text for p in q.passages] for q in dataset.questions] == [["t"]]
+    assert dataset.report.rejected["row"].to_list() == [3, 4]
