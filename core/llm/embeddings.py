@@ -62,10 +62,7 @@ def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None
 
 
 def batch_size(model: Any) -> int:
-    """Return how many texts to pass through a model at once.
-
-    On the CPU more outgrow its cache: 64 texts of 100 words at once take 1.6 times as long as in eights.
-    """
+    """Return how many texts to pass through a model at once: on the CPU more outgrow its cache."""
     return 8 if model.device.type == "cpu" else 64
 
 
@@ -107,10 +104,7 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model by name or path; loaded on first use.
-
-    None is the packaged all-MiniLM-L6-v2, which needs no network.
-    """
+    """A sentence-transformers model, loaded on first use; None is the packaged one, offline."""
 
     def __init__(self, model: str | None = None) -> None:
         self.name = model or PACKAGED_EMBEDDER
@@ -154,10 +148,7 @@ class SentenceEmbedder:
 
 
 def _by_onednn(model: Any) -> None:
-    """Let oneDNN multiply the matrices of a model on the CPU, in place; in single precision as before.
-
-    The library that torch takes by itself uses half of the vector width of processors other than Intel's.
-    """
+    """Multiply matrices on the CPU with oneDNN, as precise as before and faster off Intel's processors."""
     import torch
     from torch.utils.mkldnn import to_mkldnn
 
@@ -166,10 +157,7 @@ def _by_onednn(model: Any) -> None:
 
 
 class RememberingEmbedder:
-    """Caches another embedder's results, so that planning and running embed the passages only once.
-
-    Beyond ``most_bytes`` the least recently used vectors are dropped first.
-    """
+    """Caches another embedder's vectors, up to ``most_bytes``: planning and running embed passages once."""
 
     def __init__(self, embedder: Embedder, most_bytes: int = _MOST_BYTES) -> None:
         self._embedder = embedder

@@ -52,12 +52,10 @@ def _package_file(package: str, ending: str, model: str) -> Path:
 
 
 def converted_model() -> Path:
-    """Return the folder of the packaged model in the form transformers loads fast.
+    """Return the folder of the packaged model in the form transformers loads fast, converted on first use.
 
-    Converted on first use into the user's cache, under a name with the digest of the GGUF file and the
-    version of transformers. The folder appears in one step once complete, so two processes may convert at
-    once and a killed one leaves nothing half-made. A folder that does not match its own record is replaced.
-    `BackendError` where the package is absent or the cache cannot be written.
+    Named by the digest of the GGUF file and the version of transformers; it appears in one step once
+    complete, and is replaced where it does not match its own record. `BackendError` where it cannot be made.
     """
     gguf = packaged_gguf()
     with gguf.open("rb") as file:

@@ -99,10 +99,7 @@ def answer_messages(
 def leave_one_out(
     question: str, passages: Sequence[NumberedPassage], style: str = DEFAULT_STYLE
 ) -> list[tuple[Message, ...]]:
-    """Return the conversation with all passages, then those without each, in the order of the passages.
-
-    Passages keep their labels when another one is left out.
-    """
+    """Return the conversation with all passages, then those without each, in order; labels stay."""
     rests = [[*passages[:i], *passages[i + 1 :]] for i in range(len(passages))]
     return [answer_messages(question, shown, style) for shown in (passages, *rests)]
 

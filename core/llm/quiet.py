@@ -9,10 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers' progress bars, log lines and warnings inside the block.
-
-    Users get our own errors; the rest is advice to programmers.
-    """
+    """Silence transformers' progress bars, log lines and warnings: advice to programmers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

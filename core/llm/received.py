@@ -26,11 +26,7 @@ class Received:
     seconds: float
 
     def completion(self, request: Request, prefix: str) -> Completion:
-        """Return the answer to a request whose prompt ended with ``prefix``, which was not sent.
-
-        ``logprobs`` are those of the tokens of the text, where the tokens add up to the content; else of all
-        tokens.
-        """
+        """Return the answer to a request whose prompt ended with ``prefix``, which was not sent."""
         rest, never_ended = without_thoughts(self.content)
         rest = without_echo(rest, prefix)
         start = len(self.content) - len(rest)  # each step only removes something from the beginning
@@ -66,10 +62,7 @@ class Received:
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """Cut a text before the first stop sequence; also tell whether there was one.
-
-    Outer white space is removed; leading white space never counts as a stop sequence.
-    """
+    """Cut a text, stripped, before the first stop sequence; also tell whether there was one."""
     text = text.lstrip()
     end = first_stop(text, stop)
     return text[:end].strip(), end is not None

@@ -29,11 +29,7 @@ class Paused(Overloaded):
 
 
 class AdaptiveLimit:
-    """How many calls may run at once: halved when the server is overloaded, regained one by one.
-
-    Additive increase, multiplicative decrease, as in TCP (Chiu and Jain 1989): after an overload the limit
-    grows by one for each full round of successes, up to ``most``. Used on one event loop.
-    """
+    """How many calls may run at once: halved on an overload, then one more per round (Chiu and Jain 1989)."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -75,15 +71,10 @@ class AdaptiveLimit:
 class Remote:
     """Calls to one server, on the event loop that all servers share; safe to share between threads.
 
-    Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two bytes
-    of a header, in the middle of an answer. ``most`` limits the calls at once; a call is abandoned after
-    ``timeout`` seconds, however slowly its bytes still arrive. `InputError` unless both are above 0. When the
-    server asks one call for a pause, calls still waiting for their turn fail with the same request, so that
-    all respect the pause.
-
-    ``one_by_one`` is for a server whose slots share nothing: the calls of one `generate` follow each other,
-    so that all but the first find most of their prompt in the slot of the one before; other threads use the
-    other slots.
+    ``most`` limits the calls at once; a call is abandoned after ``timeout`` seconds, however slowly its bytes
+    still arrive. A pause that the server asks of one call fails all that wait for their turn. ``one_by_one``:
+    the server's slots share nothing, so the calls of one `generate` follow each other in one. `InputError`
+    unless both are above 0.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
@@ -105,14 +96,10 @@ class Remote:
     ) -> list[Completion]:
         """Make one ``call`` per request; see `LLM.generate`.
 
-        Calls start in `prefix_order`, and the others only after the first, which the server then remembers.
-
-        A call that fails transiently does not end the others: they finish first, because they are paid for,
-        then the `TransientError` with the longest requested pause is raised. A cancel abandons calls under
-        way.
-
-        A call keeps its place among those at once until ``on_done`` has returned: however fast the server is,
-        a killed process loses no more answers than it may make calls at once.
+        Calls start in `prefix_order`, the others only after the first, which the server then remembers. One
+        that fails transiently does not end the others; the error with the longest requested pause is raised
+        after them. A call keeps its place until ``on_done`` has returned: a kill loses no more answers than
+        run at once.
         """
         results: list[Completion | None] = [None] * len(requests)
         turn = asyncio.Semaphore(1)  # first come, first served
@@ -231,11 +218,7 @@ async def _all_or_first_fatal(tasks: Sequence[asyncio.Future[None]]) -> None:
 
 
 def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], str]:
-    """Return the turns for a server, and the begun answer removed from them.
-
-    A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer it
-    as a turn of its own; so it is not sent, and `without_echo` removes it from an answer that repeats it.
-    """
+    """Return the turns for a server, without a begun answer, and that: few servers continue it."""
     turns = [{"role": m.role, "content": clean(m.content)} for m in messages]
     prefix = turns.pop()["content"] if len(turns) > 1 and turns[-1]["role"] == "assistant" else ""
     return turns, prefix
@@ -249,11 +232,7 @@ def without_echo(text: str, prefix: str) -> str:
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a prompt without a tokenizer.
-
-    About one token for each CJK character and for every four other characters, plus four for each turn:
-    within a third of the truth for the usual vocabularies.
-    """
+    """Estimate tokens within a third: one per CJK character, one per four others, four per turn."""
     total = 0
     for message in messages:
         wide = sum(1 for character in message.content if ord(character) >= 0x2E80)

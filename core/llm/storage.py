@@ -11,10 +11,7 @@ _EDGE = 1 << 20
 
 
 def user_cache_dir() -> Path:
-    """Return the folder for converted models and completions; it is not created here.
-
-    ``LEADLINE_CACHE`` where set, else the platform's own (``~/.cache/leadline`` on Linux).
-    """
+    """Return ``LEADLINE_CACHE``, else the platform's folder for caches; it is not created here."""
     chosen = os.environ.get("LEADLINE_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -27,11 +24,7 @@ def user_cache_dir() -> Path:
 
 
 def fingerprint(folder: Path, ignore: frozenset[str] = frozenset()) -> str:
-    """Return a short digest of a folder of model files, cheap even for many gigabytes.
-
-    Covers names, sizes and the first and last megabyte of every file, so a replaced, truncated or re-trained
-    model has another fingerprint.
-    """
+    """Return a short digest of a folder's files: their names, sizes, first and last megabytes."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)

@@ -34,12 +34,10 @@ class Outcome(Generic[T]):
 
 
 class UserFunction(Generic[T]):
-    """A foreign function, plain or async, whose exceptions are results too.
+    """A foreign function, plain or async, whose exceptions are results too; ``read`` converts its value.
 
-    Plain functions are called in the caller's own thread, one call after another; async ones run on one
-    background event loop, up to 8 at once, so the caller's thread may already run a loop. ``parallel`` sets
-    the calls at once; more than one plain call at a time uses other threads. ``role`` is the name in
-    messages, ``read`` converts the returned value and raises where it is wrong.
+    Plain functions run in the caller's thread, async ones on one background loop, up to 8 at once;
+    ``parallel`` sets the calls at once, for plain ones in other threads. ``role`` is the name in messages.
     """
 
     def __init__(
@@ -64,10 +62,7 @@ class UserFunction(Generic[T]):
         done: Callable[[int, Outcome[T]], None],
         cancelled: IsCancelled | None = None,
     ) -> None:
-        """Call the function with each of the arguments; ``done`` gets every outcome, in the caller's thread.
-
-        Raises `Cancelled` once ``cancelled`` is true, without waiting for plain calls under way.
-        """
+        """Call the function with each of the arguments; ``done`` gets every outcome in this thread."""
         if self._pool is not None:
             return self._at_once(self._pool, calls, done, cancelled)
         for index, arguments in enumerate(calls):

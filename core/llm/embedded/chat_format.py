@@ -20,22 +20,18 @@ class ChatFormat:
         self._specials = sorted(token for token in special_tokens(tokenizer) if len(token) > 1)
 
     def encode(self, messages: Sequence[Message]) -> list[int]:
-        """Return the tokens of a prompt; a final assistant turn is left open.
-
-        `BackendError` where the model's chat format refuses the conversation.
-        """
+        """Return the tokens of a prompt, a last assistant turn left open; `BackendError` where refused."""
         turns = [{"role": m.role, "content": self._plain(m.content)} for m in messages]
         if not self._tokenizer.chat_template:
             return list(self._tokenizer(_plain_text(turns))["input_ids"])
         return list(self._templated(turns, tokenize=True))
 
     def encode_answer(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of a prompt as in `encode`, and those of a given answer to it.
+        """Return the tokens of a prompt as in `encode`, and those of a given answer to it, stripped.
 
-        Outer white space of the answer does not count. After a beginning such as ``Answer:`` it is separated
-        by one space, as a model writes it; after white space or in an empty model turn, by none. Prompt and
-        answer are tokenized together. Where a token would span both, the answer is tokenized by itself,
-        because a model that has read the prompt can no longer choose that token.
+        After a beginning such as ``Answer:`` one space separates it. Both are tokenized together; where a
+        token would span both, the answer by itself: a model that has read the prompt can no longer choose
+        that token.
         """
         prompt = self.encode(messages)
         answer = self._plain(answer.strip())

@@ -24,9 +24,7 @@ _KEPT = 8  # compiled schemas
 class Grammars:
     """The schemas compiled for one model, the last few kept; ``end`` is the token that ends an answer.
 
-    Compiling takes 0.03 s for two fields and 0.3 s for thirty, on one core and for a vocabulary of 49,152,
-    with which it grows; with every character of ``maxLength``, too. Numeric bounds and other rules about
-    values are not enforced while generating: the reply is validated later.
+    Compiling takes 0.03 to 0.3 s. Numeric bounds and the like are left to the validation of the reply.
     """
 
     def __init__(self, tokenizer: Any, end: int | None) -> None:
@@ -106,10 +104,7 @@ class SchemaMask:
 
 
 def token_bytes(tokenizer: Any) -> dict[bytes, list[int]]:
-    """Return the bytes each token of a vocabulary adds to a text; control tokens are left out.
-
-    Bytes, because many letters outside ASCII take several tokens in a byte-level vocabulary.
-    """
+    """Return the bytes, not letters, that each token adds to a text; control tokens are left out."""
     specials = special_tokens(tokenizer)
     spell = _token_speller(tokenizer)
     found: dict[bytes, list[int]] = {}

@@ -61,9 +61,8 @@ def to_completion(
 ) -> Completion:
     """Return the answer in one row of tokens, without the prompt's size and the latency.
 
-    The row ends after ``length`` tokens where `Ending` ended it (None: it did not), or before the first token
-    of ``ends``; what follows is the padding of its batch. ``logprobs``, one for each token of the row, are
-    cut to the tokens that begin before a stop sequence.
+    The row ends after ``length`` tokens where `Ending` ended it (None: it did not), or before the first of
+    ``ends``; ``logprobs``, one for each token of it, are cut to the tokens that begin before a stop sequence.
     """
     tokens = row[:length]
     ended = next((i for i, token in enumerate(tokens) if token in ends), None)
@@ -88,12 +87,7 @@ def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
 
 
 class Ending:
-    """Stopping criterion: ends each row at its stop sequences or with its schema, checked after each token.
-
-    ``guides`` holds the automata of the rows that have a schema; they advance here. ``width`` is the number
-    of tokens of the padded prompts. ``lengths`` tells after how many tokens each row ended, None where it did
-    not.
-    """
+    """Stopping criterion: ends each row at its stop sequences or schema, after ``lengths`` tokens."""
 
     def __init__(
         self,
@@ -129,11 +123,7 @@ class Ending:
 
 
 class Beginnings:
-    """Which tokens of a vocabulary may begin an answer (``first``), and which hold a word (``word``).
-
-    An answer begins with neither an end nor a line break. Part of a character may become a word. ``leads``:
-    a colon and a line break in one token.
-    """
+    """Which tokens may begin an answer, hold (part of) a word, or a colon and a line break (``leads``)."""
 
     def __init__(self, tokenizer: Any) -> None:
         spelled = token_bytes(tokenizer)
@@ -161,11 +151,10 @@ def has_word(text: str | bytes) -> bool:
 class WordFirst:
     """Logits processor: until an answer has a word, it neither ends nor breaks the line.
 
-    Small models often end their turn at once where a question is not put as they know it; "I don't know"
-    stays possible. From the second token on only a word can come, so one mark before it (a quote, a currency)
-    is possible and a row of marks is not. Where a line break ends the answer, neither comes behind a colon:
-    "The answer is:" is none yet. Answers under a schema are left to it. ``width``: tokens of the padded
-    prompts.
+    Small models often end their turn at once where a question is not put as they know it. From the second
+    token on only a word can come, so that one mark before it (a quote, a currency) is possible and a row of
+    marks is not. Where a line break ends the answer, neither comes behind a colon. Answers under a schema are
+    left to it.
     """
 
     def __init__(
@@ -201,12 +190,7 @@ class WordFirst:
 
 
 class SeededSampling:
-    """Logits processor, the last one: makes a sampled token's score the largest, for rows with a temperature.
-
-    Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw from the distribution. Each
-    row has its own seeded generator, so a sample does not depend on the other requests in the batch or their
-    order.
-    """
+    """Logits processor, the last one: a Gumbel draw for each row, with a seeded generator of its own."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._rows = [(request, np.random.default_rng(request.seed)) for request in requests]
@@ -227,11 +211,7 @@ class SeededSampling:
 def gumbel_scores(
     logits: NDArray[np.float64], temperature: float, top_p: float, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus.
-
-    ``logits`` has shape (n,), -inf for what must not be drawn; ``temperature`` is above 0. The fewest tokens
-    whose probability reaches ``top_p``, in (0, 1], are kept; the others get -inf. Draws n numbers.
-    """
+    """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus."""
     scaled = logits / temperature
     noise = generator.gumbel(size=scaled.size)
     if top_p < 1:

@@ -107,10 +107,7 @@ class EmbeddedLLM:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Revision of the weights, dtype, device, batch size, and how an answer begins.
-
-        Together everything that may change an answer.
-        """
+        """Everything that may change an answer: weights, dtype, device, batch size, how it begins."""
         return {
             "revision": self._revision,
             "dtype": self._dtype,

@@ -12,11 +12,7 @@ _LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
 
 
 def ask_hub(source: str, name: str) -> bool:
-    """Find out quickly whether the hub offers a model; False where only an earlier download is left.
-
-    `BackendError` where there is neither. By itself, transformers retries an unreachable hub for over a
-    minute.
-    """
+    """Tell whether the hub offers a model; False: downloaded earlier, `BackendError`: nowhere."""
     from huggingface_hub import HfApi, try_to_load_from_cache
 
     try:

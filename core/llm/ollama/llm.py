@@ -235,11 +235,7 @@ class OllamaLLM:
 
 
 def received(parts: Sequence[Any]) -> Received | None:
-    """Join the lines of a streamed answer; None where the last one is missing.
-
-    Token counts are 0 where the server does not report them; the prompt's is what was left after any
-    truncation.
-    """
+    """Join the lines of a streamed answer; None where the last one is missing. Counts not reported are 0."""
     last = next((part for part in reversed(parts) if part.done), None)
     if last is None:
         return None

@@ -21,11 +21,7 @@ _CONTEXT_NAMES = ("n_ctx", "max_model_len", "context_length", "context_window", 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What is known of a server and one of its models.
-
-    ``tokenizer`` says how to call the server's tokenizer: "chat" (vLLM: messages in, a count out), "template"
-    (llama.cpp: chat format and tokenizer are two calls); None where there is none.
-    """
+    """What a server reports; ``tokenizer``: one call ("chat", vLLM) or two ("template", llama.cpp)."""
 
     context_length: int | None = None
     slots: int | None = None  # calls that the server processes at once
@@ -59,10 +55,7 @@ def shown_names(models: Sequence[Mapping[str, Any]], most: int = 10) -> str:
 
 
 async def server_facts(client: Any, server: Endpoint, model: str) -> ServerFacts:
-    """Find out what the server reports without a call to the model.
-
-    Calls outside the API are made to local servers only. `TransientError` where it cannot be reached now.
-    """
+    """Ask what can be known without a call to the model, outside the API of local servers only."""
     slots, tokenizer = None, None
     try:
         models = await fetch_models(client, server)

@@ -57,10 +57,7 @@ class Parameters:
         return body | {self._limit: request.max_tokens}
 
     def learn(self, error: ServerError, sent: Mapping[str, Any], request: Request) -> bool:
-        """Note the parameter that an error names; tell whether to ask again without it.
-
-        ``sent`` are the parameters of that call; another call may have learned something since.
-        """
+        """Note the parameter, of those ``sent``, that an error names; tell whether to ask again."""
         name = _named(error, sent)
         if name is None:
             return False

@@ -82,10 +82,7 @@ class ServerError:
 
 
 async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerError:
-    """Wait for a call of the official client; convert its exceptions to a `ServerError`, or raise our own.
-
-    The client's exceptions hold the whole exchange, so none of them is kept as a cause.
-    """
+    """Await a call of the client; its exceptions, which hold secrets, become our own."""
     import openai
 
     try:
@@ -244,11 +241,7 @@ def inner_error(reply: Mapping[str, Any]) -> ServerError | None:
 
 
 def completion(reply: Mapping[str, Any], request: Request, prefix: str, seconds: float) -> Completion:
-    """Turn a reply from `read_json`, without an error in it, into a completion.
-
-    Stop sequences are applied here. ``prefix`` is the beginning of the answer in the prompt, which was not
-    sent. `Malformed` where it contains no answer.
-    """
+    """Turn a reply without an error into a completion; `Malformed` where it has no answer."""
     choice = _first_choice(reply)
     message = choice.get("message")
     if not isinstance(message, dict):
