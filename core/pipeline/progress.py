@@ -15,10 +15,7 @@ _LOG_SECONDS = 15.0
 
 
 class Progress:
-    """Rate and time left from counts of finished work, in ``unit``; the rate is that of the last 60 units.
-
-    ``clock`` returns seconds. `core.pipeline.fill` counts no cached calls.
-    """
+    """Rate and time left from counts of finished work, in ``unit``; the rate is that of the last 60."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, unit: str = "calls") -> None:
         self._clock = clock

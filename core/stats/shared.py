@@ -15,10 +15,7 @@ CELLS = 5_000_000  # of one batch of permutations: bounds the memory, not the re
 
 
 def resamples(asked: int, n: int) -> int:
-    """Return how many resamples to draw of n rows: of more than 10,000 at most 200.
-
-    The interval of so many rows is narrow, and its ends stay as steady as those of fewer rows.
-    """
+    """Return how many resamples to draw of n rows: above 10,000 rows at most 200, as steady."""
     return asked if n <= 10_000 else min(asked, 200)
 
 

@@ -176,10 +176,7 @@ def _says(text: str, references: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=16_384)
 def _needed(known: str) -> tuple[str, ...]:
-    """Return words that stand in every text that says a reference answer: seen without reading the text.
-
-    Only plain words of ASCII: all others may be written in another way. With amounts none are sure.
-    """
+    """Return plain ASCII words that stand in every text that says a reference; with amounts none are sure."""
     said = _said(known)
     if said != _said(known, True):
         return ()

@@ -17,11 +17,9 @@ _CACHE = 16_384
 
 
 class Quantity(NamedTuple):
-    """A number of a text.
+    """A number of a text: its readings in the base unit, the likeliest first; ``loose``: a bound or rough.
 
-    ``values`` are its readings in the base unit, the likeliest first: "1.794" is 1.794 or 1794. ``kind`` is
-    what it counts: a dimension ("length"), "#" and a noun ("#passenger"), or "" where nothing follows.
-    ``loose``: the text gives a bound or a rough number.
+    ``kind`` is a dimension ("length"), "#" and a noun ("#passenger"), or "" where nothing is counted.
     """
 
     values: tuple[float, ...]
