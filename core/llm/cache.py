@@ -14,7 +14,7 @@ from typing import Any
 
 from core.database import BUSY_SECONDS, Database, StoreWords
 from core.errors import InputError
-from core.llm.storage import user_cache_dir
+from core.llm.packaged import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
 from core.text.strict import clean
 

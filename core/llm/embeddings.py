@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import BackendError
-from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder
-from core.llm.quiet import quiet
+from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder, quiet
 
 _MODELS_KEPT = 2
 _MOST_BYTES = 256 * 2**20

@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from core.errors import BackendError, InputError
-from core.llm.functions import FunctionLLM
-from core.llm.user_function import Outcome, UserFunction
+from core.llm.functions import FunctionLLM, Outcome, UserFunction
 from core.pipeline.steps import ProgressCallback
 from core.run import Run, holds_run
 from core.sources.continue_run import dataset_of

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
 from core.llm.embedded.chat_format import ChatFormat
-from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
     Beginnings,
     Ending,
+    Grammars,
+    Guided,
     WordFirst,
     generation_config,
     logits_processors,
@@ -25,9 +26,7 @@ from core.llm.embedded.decoding import (
 )
 from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
-from core.llm.packaged import PACKAGED_MODEL, converted_model
-from core.llm.quiet import quiet
-from core.llm.storage import fingerprint
+from core.llm.packaged import PACKAGED_MODEL, converted_model, fingerprint, quiet
 from core.llm.types import (
     Capabilities,
     Completion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import BackendError
-from core.llm.quiet import quiet
+from core.llm.packaged import quiet
 
 _HUB_SECONDS = 10.0
 _LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)

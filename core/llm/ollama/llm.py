@@ -22,8 +22,7 @@ from core.llm.ollama.server import (
     full_name,
     model_facts,
 )
-from core.llm.received import Received
-from core.llm.remote import Remote, estimate_tokens, without_prefill
+from core.llm.remote import Received, Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
 
 # A model's own settings (repetition penalty, top_k …) would change what temperature 0 means, and penalise

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from core.errors import BackendError, LeadlineError, TransientError
 from core.llm.openai.endpoint import Endpoint
-from core.llm.received import Received
-from core.llm.remote import Overloaded, estimate_tokens
+from core.llm.remote import Overloaded, Received, estimate_tokens
 from core.llm.types import Completion, Message, Request, prompt_too_long
 from core.text.strict import clean, finite
 
