@@ -32,10 +32,9 @@ class TokenVectors(NamedTuple):
 
 
 def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None:
-    """Return the token vectors of texts of any length from a loaded SentenceTransformer.
+    """Return the token vectors of texts from a loaded SentenceTransformer, long ones read in pieces.
 
-    A text longer than the model's limit is read in consecutive pieces, in batches of about equal length. None
-    where the model's tokenizer does not report token positions.
+    None where the model's tokenizer does not report token positions.
     """
     import torch
 

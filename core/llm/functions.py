@@ -202,14 +202,12 @@ class FunctionLLM:
     """A user's ``answer(question, passages)``, plain or async, in place of a language model.
 
     It returns a text, a `Completion`, None for no answer, an object with an obvious text (`answer_text`), or
-    yields pieces of these.
-    In `core.llm.prompts.FUNCTION_STYLE` the function gets the very objects given to `hand`, and texts for
-    other passages; in any other style the whole prompt is its question, without passages. ``name`` is its
-    identity in caches and runs, by default the function's name; ``parallel`` as in `UserFunction`; ``style``
-    is that of its prompts by default: with another than the function's own it is an ``answer(prompt)``.
+    yields pieces of these. In `core.llm.prompts.FUNCTION_STYLE` it gets the objects given to `hand`, and
+    texts for other passages; in any other style the whole prompt. ``name`` is its identity in caches and
+    runs, by default the function's own; ``parallel`` as in `UserFunction`.
 
-    An exception of the function becomes the error of that call and is kept in ``errors`` by its message.
-    `TransientError` is passed on: the pipeline tries the call again.
+    An exception becomes the error of that call and is kept in ``errors`` by its message; `TransientError` is
+    passed on, so that the call is tried again.
     """
 
     kind = "function"

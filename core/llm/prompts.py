@@ -86,9 +86,8 @@ def answer_messages(
 ) -> tuple[Message, ...]:
     """Return the conversation that asks a question with its passages, each a (label, title, text).
 
-    The label is the retrieval rank in the full set, so it stays the same when another passage is left out.
-    The conversation is the user's turn and, where the style has a prefix, the beginning of the assistant's;
-    where passages are ``apart``, one turn of role ``passage`` for each, then the user's.
+    The user's turn and, where the style has a prefix, the beginning of the assistant's. Labels are retrieval
+    ranks, which stay when another passage is left out.
     """
     chosen = prompt_style(style)
     if chosen.apart:

@@ -182,10 +182,9 @@ def generate_json_batch(
 
 
 def canonical(schema: Mapping[str, Any]) -> str:
-    """Return a JSON Schema as one line of text, the same for schemas that ask for the same answers.
+    """Return a JSON Schema as one line of text, its keys sorted except the names of ``properties``.
 
-    Keys are sorted, except the names of ``properties``: a model writes them in their order, so another order
-    may give other answers.
+    A model writes those in their order, so another order may give other answers.
 
     >>> canonical({"type": "object", "properties": {"why": {}, "score": {"type": "number"}}})
     '{"properties":{"why":{},"score":{"type":"number"}},"type":"object"}'

@@ -60,6 +60,10 @@ class StepCalls:
         return max(0, sum(self.calls.values()) - self.n_duplicates - self.n_cached)
 
 
+def _total(name: str, about: str) -> property:
+    return property(lambda plan: sum(getattr(step, name) for step in plan.steps), doc=about)
+
+
 @dataclass(frozen=True, slots=True)
 class CallPlan:
     """The calls left to make in a run; ``estimated`` from a sample, ``seconds`` once a model is timed."""
@@ -82,30 +86,11 @@ class CallPlan:
         """All calls known in advance, duplicates and cached ones included."""
         return sum(self.calls.values())
 
-    @property
-    def n_duplicates(self) -> int:
-        """Calls saved because an identical one is in the plan."""
-        return sum(step.n_duplicates for step in self.steps)
-
-    @property
-    def n_cached(self) -> int:
-        """Calls answered from the cache."""
-        return sum(step.n_cached for step in self.steps)
-
-    @property
-    def n_to_ask(self) -> int:
-        """Calls known in advance that are neither duplicate nor cached."""
-        return sum(step.n_to_ask for step in self.steps)
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Tokens of all prompts left to send."""
-        return sum(step.prompt_tokens for step in self.steps)
-
-    @property
-    def completion_tokens(self) -> int:
-        """Maximum tokens of the answers to these prompts."""
-        return sum(step.completion_tokens for step in self.steps)
+    n_duplicates = _total("n_duplicates", "Calls saved because an identical one is in the plan.")
+    n_cached = _total("n_cached", "Calls answered from the cache.")
+    n_to_ask = _total("n_to_ask", "Calls known in advance that are neither duplicate nor cached.")
+    prompt_tokens = _total("prompt_tokens", "Tokens of all prompts left to send.")
+    completion_tokens = _total("completion_tokens", "Maximum tokens of the answers to these prompts.")
 
     @property
     def n_without_passages(self) -> int:

@@ -123,8 +123,8 @@ class StepPlan:
 class StepWork(Protocol):
     """A step at work on one run; subclass it for the defaults.
 
-    ``settings`` is plain JSON: rows made under other settings, or by another model, are cleared and made
-    again. ``batch`` questions are passed to `work` at once, by several threads where ``parallel``.
+    Rows of other ``settings`` (plain JSON) or another model are made again. ``batch`` questions go to `work`
+    at once.
     """
 
     settings: Mapping[str, Any]
@@ -243,8 +243,8 @@ def drive(
 ) -> Iterator[tuple[Step, Run, Run]]:
     """Fill a run by several steps in turn; yield each with the run before and after it.
 
-    ``around`` is entered for each step and gives its ``progress``; ``options`` are those of `fill`.
-    `InputError`, before any call, where a step cannot work with its model.
+    ``around`` is entered for each step and gives its ``progress``. `InputError`, before any call, as
+    `check_models`.
     """
     check_models(run, steps, llms)
     for step in steps:

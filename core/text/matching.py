@@ -41,9 +41,7 @@ _NEAR = 3  # words between a negation and what it rejects
 def chosen(question: str, answer: str) -> str | None:
     """Return the option of a question ("…, A or B?", "A and B, which …?") that an answer chooses, as asked.
 
-    The answer may name both: what it says of them counts, "A opened before B", not which words it holds. ""
-    where it names both and chooses none; None where the question offers no two options, or the answer names
-    neither.
+    "" where it names both and chooses none; None where the question offers none or the answer names none.
 
     >>> chosen("Which is older, the mill or the dam?", "The dam was built after the mill.")
     'the mill'

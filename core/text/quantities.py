@@ -106,9 +106,7 @@ _LOOSE = regex.compile(
 
 @lru_cache(maxsize=_CACHE)
 def dates(text: str) -> tuple[Date, ...]:
-    """Return the dates and years of a text, in any notation and in no particular order.
-
-    "5/3/2024" has two readings except in Vietnamese.
+    """Return the dates and years of a text, in any notation and order; 5/3/2024 is two, but for Vietnamese.
 
     >>> dates("二〇二四年三月五日") == dates("ngày 5/3/2024") == dates("March 5, 2024")
     True

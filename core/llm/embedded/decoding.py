@@ -18,8 +18,8 @@ from core.llm.remote import cut_at_stop, first_stop
 from core.llm.types import Completion, IsCancelled, Request, stop_if
 
 _KEPT = 8  # compiled schemas
-# The automaton is that of outlines-core. Its logits processors need a compiler on the user's machine, take one
-# schema for a whole batch, let control tokens into strings, and lose parts of characters.
+# The automaton is that of outlines-core. Its logits processors need a compiler on the user's machine, take
+# one schema for a whole batch, let control tokens into strings, and lose parts of characters.
 
 
 class Grammars:
@@ -191,8 +191,7 @@ def to_completion(
 ) -> Completion:
     """Return the answer in one row of tokens, without the prompt's size and the latency.
 
-    The row ends after ``length`` tokens where `Ending` ended it (None: it did not), or before the first of
-    ``ends``; ``logprobs``, one for each token of it, are cut to the tokens that begin before a stop sequence.
+    ``length`` None: `Ending` did not end it; what follows one of ``ends`` is padding.
     """
     tokens = row[:length]
     ended = next((i for i, token in enumerate(tokens) if token in ends), None)

@@ -9,10 +9,10 @@ from typing import Any
 
 
 def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, int]]) -> list[list[int]]:
-    """Group indices into batches of at most ``most``.
+    """Group indices into batches of at most ``most``; with 1 each is alone and the order is kept.
 
-    ``order`` maps an index to ``(group, length)``: only one group shares a batch, in order of length to save
-    padding. With ``most`` 1, as on a processor, each index is alone and the order is kept.
+    ``order`` maps an index to ``(group, length)``: a batch has one group, and similar lengths to save
+    padding.
 
     >>> batches([0, 1, 2, 3], 2, lambda index: (0, [30, 10, 20, 40][index]))
     [[1, 2], [0, 3]]
@@ -29,10 +29,9 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
 
 
 def fitting(todo: Sequence[int], most: int, size: Callable[[int], tuple[int, int]]) -> list[list[int]]:
-    """Cut indices, in their order, into batches of at most ``most`` tokens, or of one index.
+    """Cut indices, in their order, into batches of at most ``most`` tokens, padded, or of one index.
 
-    ``size`` maps an index to the tokens of its answer, of which a batch has one number only, and those of its
-    prompt; every row takes as many as the longest.
+    ``size`` maps an index to the tokens of its answer, the same in a batch, and of its prompt.
 
     >>> fitting([0, 1, 2, 3], 60, lambda index: (10, [5, 10, 20, 50][index]))
     [[0, 1], [2], [3]]

@@ -31,9 +31,7 @@ _CHANGING = ("dynamic", "longrope")
 
 
 def removed_span(full: Sequence[int], without: Sequence[int]) -> Span | None:
-    """Return the (begin, end) whose removal turns one prompt into the other; None where there is none.
-
-    Of several such spans the last: everything before it was read without what is removed.
+    """Return the last (begin, end) whose removal turns one prompt into the other; None where there is none.
 
     >>> removed_span([1, 5, 7, 5, 8, 9], [1, 5, 8, 9])
     (2, 4)

@@ -251,7 +251,8 @@ class OpenAICompatibleLLM:
                         completion(content, request, prefix, time.perf_counter() - started), request
                     )
                 error = found
-            if error.too_long or error.filtered or not self._parameters.learn(error, sent, request):
+            final = error.is_a("too_long") or error.is_a("filtered")
+            if final or not self._parameters.learn(error, sent, request):
                 break
         return await self._unanswered(error, request, time.perf_counter() - started)
 
@@ -266,12 +267,12 @@ class OpenAICompatibleLLM:
     async def _unanswered(self, error: ServerError, request: Request, seconds: float) -> Completion:
         """Return why this request has no answer, or raise where others would fail too."""
         estimated = estimate_tokens(request.messages)
-        if error.too_long:
+        if error.is_a("too_long"):
             why = too_long(error, estimated, request.max_tokens, self._facts.context_length)
             return Completion.failed(why, latency=seconds)
-        if error.filtered:
+        if error.is_a("filtered"):
             return Completion("", "content_filter", estimated, 0, seconds)
-        if error.no_model:
+        if error.is_a("no_model"):
             raise BackendError(await self._no_such_model())
         raised = error_to_raise(error, self._server)
         if raised is not None:

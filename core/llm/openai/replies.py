@@ -46,6 +46,12 @@ _READ = re.compile(
     r"|prompt is too long: (\d[\d,]*)",
     re.IGNORECASE,
 )
+# Statuses and words of an error: the prompt does not fit, a filter stopped it, there is no such model.
+_KINDS = {
+    "too_long": ((400, 413, 422, 500), _TOO_LONG),
+    "filtered": ((400, 403, 422, 451), _FILTERED),
+    "no_model": ((400, 404), _NO_MODEL),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +70,10 @@ class ServerError:
         """Code and message, to search for words."""
         return f"{self.code} {self.message}"
 
-    @property
-    def too_long(self) -> bool:
-        """Whether prompt and answer do not fit into the context."""
-        return self.status in (400, 413, 422, 500) and bool(_TOO_LONG.search(self.text))
-
-    @property
-    def filtered(self) -> bool:
-        """Whether a content filter stopped the call."""
-        return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.text))
-
-    @property
-    def no_model(self) -> bool:
-        """Whether the server does not have the model."""
-        return self.status in (400, 404) and bool(_NO_MODEL.search(self.text))
+    def is_a(self, kind: str) -> bool:
+        """Whether it is of a kind of `_KINDS`: ``too_long``, ``filtered`` or ``no_model``."""
+        statuses, words = _KINDS[kind]
+        return self.status in statuses and bool(words.search(self.text))
 
 
 async def reply_or_error(call: Awaitable[T], server: Endpoint) -> T | ServerError:
