@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.llm.embedded.chat_format import special_tokens
+from core.llm.embedded.loading import special_tokens
 from core.llm.embedded.scoring import Recorder
 from core.llm.remote import cut_at_stop, first_stop
 from core.llm.types import Completion, IsCancelled, Request, stop_if

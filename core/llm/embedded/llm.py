@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.chat_format import ChatFormat
 from core.llm.embedded.decoding import (
     Beginnings,
     Ending,
@@ -24,6 +23,7 @@ from core.llm.embedded.decoding import (
     logits_processors,
     to_completion,
 )
+from core.llm.embedded.loading import ChatFormat
 from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model, fingerprint, quiet
@@ -188,7 +188,7 @@ class EmbeddedLLM:
         Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
         where prompt and answer do not fit into the context together. Outer white space of an answer does not
         count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
-        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. Cost: each different prompt is read once,
+        `core.llm.embedded.loading.ChatFormat.encode_answer`. Cost: each different prompt is read once,
         and each answer once: less than a call that generates it.
         """
         results: dict[int, tuple[float, ...]] = {}

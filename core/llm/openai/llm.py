@@ -14,15 +14,19 @@ from typing import Any, TypeVar
 
 from core.errors import BackendError
 from core.llm.openai.endpoint import find_endpoint
-from core.llm.openai.facts import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.openai.replies import (
     ServerError,
+    ServerFacts,
     completion,
+    count_prompt,
     error_to_raise,
+    fetch_models,
     inner_error,
     read_json,
     reply_or_error,
+    server_facts,
     server_message,
+    shown_names,
     too_long,
 )
 from core.llm.remote import Remote, background_loop, estimate_tokens, run_on_loop, without_prefill
