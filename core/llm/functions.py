@@ -20,12 +20,21 @@ from core.llm.backends import BACKENDS, open_llm
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE, NumberedPassage, passage_message
 from core.llm.redact import error_text
 from core.llm.remote import estimate_tokens, run_on_loop
-from core.llm.types import LLM, Capabilities, Completion, IsCancelled, Message, OnDone, Request, stop_if
+from core.llm.types import (
+    CANCEL_SECONDS,
+    LLM,
+    Capabilities,
+    Completion,
+    IsCancelled,
+    Message,
+    OnDone,
+    Request,
+    stop_if,
+)
 from core.text.strict import clean
 
 T = TypeVar("T")
 ASYNC_AT_ONCE = 8
-_CANCEL_SECONDS = 0.2  # between checks for a cancel
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ class UserFunction(Generic[T]):
         try:
             begin()
             while pending:
-                finished, _ = wait(pending, _CANCEL_SECONDS, FIRST_COMPLETED)
+                finished, _ = wait(pending, CANCEL_SECONDS, FIRST_COMPLETED)
                 for future in sorted(finished, key=pending.__getitem__):
                     done(pending.pop(future), future.result())
                 begin()
@@ -158,10 +167,9 @@ def as_llm(given: object, name: str = "llm_client") -> LLM:
     """Return the language model that a user's object is, or stands for.
 
     ``given``: a model of `open_llm`; a back end or a model of one (``embedded``, ``ollama:qwen3:4b``), or the
-    name of an Ollama model; the package ``ollama`` or a client of it, which stands for the default model at
-    its address (its own headers are not taken over); a function ``answer(question, passages)``, or
-    ``answer(prompt)`` for the whole prompt, plain or async. `InputError`, with ``name`` of the argument, for
-    anything else.
+    name of an Ollama model; the package ``ollama`` or a client of it, for the default model at its address; a
+    function ``answer(question, passages)`` or ``answer(prompt)``, plain or async. `InputError`, with ``name``
+    of the argument, for anything else.
 
     >>> as_llm(lambda prompt: "Paris").generate([Request((Message("user", "Where?"),))])[0].text
     'Paris'

@@ -14,11 +14,7 @@ NumberedPassage = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """How a question is put to a model; `RunOptions` chooses one by name.
-
-    Where passages are ``apart``, each is a turn of its own, as JSON, and the question another: for a function
-    that builds its own prompt. ``cites`` says whether it asks for citations.
-    """
+    """How a question is put to a model; passages ``apart`` are turns of their own, for a function."""
 
     name: str
     instruction: str  # before the passages
@@ -26,7 +22,7 @@ class PromptStyle:
     prefix: str = ""  # begins the model's own turn, so that it continues with the answer itself
     stop: tuple[str, ...] = ("\n",)
     apart: bool = False
-    cites: bool = False
+    cites: bool = False  # it asks for citations
 
     @property
     def template(self) -> str:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.errors import InputError, TransientError
-from core.llm.types import Completion, IsCancelled, Message, OnDone, Request, stop_if
+from core.llm.types import CANCEL_SECONDS, Completion, IsCancelled, Message, OnDone, Request, stop_if
 from core.text.strict import clean
 
 T = TypeVar("T")
 Call = Callable[[Request], Awaitable[Completion]]
-_CANCEL_SECONDS = 0.2  # between checks for a cancel
 _LAST_SECONDS = 10.0  # time to store answers that have arrived, after a cancel
 
 
@@ -188,7 +187,7 @@ def run_on_loop(work: Coroutine[Any, Any, T], cancelled: IsCancelled | None = No
 
     loop.call_soon_threadsafe(start)
     try:
-        while not done.wait(_CANCEL_SECONDS):
+        while not done.wait(CANCEL_SECONDS):
             stop_if(cancelled)
     except BaseException:
         loop.call_soon_threadsafe(lambda: started[0].cancel())

@@ -9,6 +9,7 @@ from typing import Protocol
 from core.errors import Cancelled
 
 DEFAULT_MAX_TOKENS = 24
+CANCEL_SECONDS = 0.2  # between looks at a cancel, wherever something waits
 FINISH_REASONS = ("stop", "length", "content_filter", "reasoning", "error")
 
 

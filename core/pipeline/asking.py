@@ -12,10 +12,9 @@ from typing import Any
 from core.errors import BackendError, InputError, TransientError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
-from core.llm.types import LLM, Completion, Message, OnDone, Request, stop_if
+from core.llm.types import CANCEL_SECONDS, LLM, Completion, Message, OnDone, Request, stop_if
 
 _READ_AT_ONCE = 16  # readings between writes to the cache and looks at a cancel
-_SLICE = 0.2  # seconds between looks at a cancel while waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,14 +268,14 @@ class Asker:
     def _wait_for_others(self, keys: Sequence[str]) -> None:
         with self._lock:
             while all(key in self._in_flight for key in keys):
-                self._lock.wait(_SLICE)
+                self._lock.wait(CANCEL_SECONDS)
                 stop_if(self._cancelled)
 
     def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             stop_if(self._cancelled)
-            time.sleep(min(left, _SLICE))
+            time.sleep(min(left, CANCEL_SECONDS))
 
 
 def _parts(todo: Mapping[str, tuple[Sequence[Message], str]]) -> Iterator[list[str]]:

@@ -170,10 +170,9 @@ def plan_steps(
     llms: Mapping[str, LLM | None],
     cache: CompletionCache | None = None,
 ) -> CallPlan:
-    """Count the calls of steps for the questions with missing cells.
+    """Count the calls of steps for the questions with missing cells; ``llms``, by step, are not called.
 
-    ``llms``, by the step's name, count tokens and are not called. Calls are exact up to 500 questions, tokens
-    up to 20; beyond, scaled up from an even sample.
+    Calls are exact up to 500 questions, tokens up to 20; beyond, scaled up from an even sample.
     """
     planned, seen = [], set[str]()
     estimated = False

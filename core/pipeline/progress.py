@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from core.errors import Cancelled
+from core.llm.types import CANCEL_SECONDS
 from core.text.display import one_line
 
 _WINDOW = 60
@@ -117,9 +118,6 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-_SLICE = 0.2  # seconds between looks at a cancel
-
-
 class ModelTurns:
     """The queues of a process: one per model, first come, first served."""
 
@@ -157,7 +155,7 @@ class Turn:
                 while queue[0] is not self:
                     if self.cancelled():
                         raise Cancelled("Cancelled before it began.")
-                    self.turns.changed.wait(_SLICE)
+                    self.turns.changed.wait(CANCEL_SECONDS)
             except BaseException:
                 self._leave()
                 raise

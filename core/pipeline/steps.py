@@ -107,8 +107,7 @@ class PlanChoice:
 class StepPlan:
     """The calls of a step for some questions; where they are not known, ``about`` how many and their tokens.
 
-    ``timed`` only measure what a token costs; ``choices`` are values of an option that trades cost for
-    exactness.
+    ``timed`` only measure what a token costs; ``choices`` trade cost for exactness.
     """
 
     calls: tuple[Call, ...] = ()

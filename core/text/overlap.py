@@ -178,10 +178,9 @@ def by_outcome(likeness: NDArray[np.float64], status: Sequence[str]) -> NDArray[
 
 
 def rouge_l_agreement(answer: str, samples: Sequence[str]) -> Agreement:
-    """Mean ROUGE-L F1 of an answer to samples of answers to the same question.
+    """Mean ROUGE-L F1 of an answer to samples; undefined unless it and one of them are answers.
 
-    A refusal or an empty text among the samples counts as unlike. Undefined for an answer that is one itself,
-    and where no sample is an answer.
+    A refusal or an empty text among the samples counts as unlike.
 
     >>> rouge_l_agreement("the cat sat", ["the cat sat", "the cat ran", "I don't know"]).value
     0.5555555555555555

@@ -54,8 +54,6 @@ def pattern(table: str) -> Any:
 def words(text: str) -> list[str]:
     """Split a text into words: Unicode-aware, NFC, case-folded, one word per CJK ideograph.
 
-    In order of appearance; decomposed and composed accents give the same words.
-
     >>> words("The Río Grande’s 2 banks")
     ['the', 'río', 'grande', 's', '2', 'banks']
     >>> words("大运河 is 1,794 km")

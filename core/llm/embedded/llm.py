@@ -28,6 +28,7 @@ from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_
 from core.llm.embedded.screen import Screen
 from core.llm.packaged import PACKAGED_MODEL, converted_model, fingerprint, quiet
 from core.llm.types import (
+    CANCEL_SECONDS,
     Capabilities,
     Completion,
     IsCancelled,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 Read = Callable[[], Any]
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SAMPLES = 10  # of one prompt, drawn together: each keeps its own copy of what was read
-_CANCEL_SECONDS = 0.2  # between checks for a cancel while another thread uses the model
 
 
 class EmbeddedLLM:
@@ -359,7 +359,7 @@ class EmbeddedLLM:
     @contextmanager
     def _alone(self, cancelled: IsCancelled | None) -> Iterator[None]:
         """Wait for other threads' calls to end, or for a cancel."""
-        while not self._lock.acquire(timeout=_CANCEL_SECONDS):
+        while not self._lock.acquire(timeout=CANCEL_SECONDS):
             stop_if(cancelled)
         try:
             stop_if(cancelled)

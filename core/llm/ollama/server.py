@@ -214,10 +214,9 @@ def model_facts(model: str, server: Server) -> ModelFacts:
 
 
 def pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
-    """Fetch a model onto the server, yielding the progress of its current part; stop iterating to stop it.
+    """Fetch a model onto the server while iterated; `BackendError` where that fails or ends too soon.
 
-    ``model`` is named as in the Ollama library, e.g. ``llama3.2:3b``. `BackendError` where there is no such
-    model, the server cannot be reached, or it stopped before the model was complete.
+    ``model`` is named as in the Ollama library, e.g. ``llama3.2:3b``; progress is that of the current part.
     """
     server, name = find_server(base_url), full_name(model)
     status = ""
