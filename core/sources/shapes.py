@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.sources.cells import with_cells
 from core.sources.content import Content
-from core.sources.fields import FieldError, Rejected, read_each
+from core.sources.fields import FieldError, Rejected, read_each, with_cells
 from core.sources.question import Document
 from core.sources.report import IssueLog
 

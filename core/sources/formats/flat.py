@@ -7,12 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.sources.cells import Unreadable
 from core.sources.content import Content
-from core.sources.fields import Fields, read_each
-from core.sources.formats.kept import is_kept
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import ReadRecords
+from core.sources.fields import Fields, Unreadable, read_each
+from core.sources.formats.records import ReadRecords, Record, RecordPassage
+from core.sources.formats.writing import is_kept
 from core.sources.mapping import check_columns
 from core.sources.question import passage_text
 from core.sources.report import IssueLog

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.schema import PASSAGES, QUERIES, Column
-from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
 from core.sources.content import Content
 from core.sources.fields import MAX_LIST
 from core.sources.formats import long
-from core.sources.formats.types import Format, ReadRecords, not_used
+from core.sources.formats.records import Format, ReadRecords, not_used
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, counted
-from core.sources.table import is_blank, some_rows, text_codes
+from core.sources.table import Bools, ColumnChecks, Floats, is_blank, outside_range, some_rows, text_codes
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique
-from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
 from core.sources.formats.messages import ASSISTANT, USER, content_text, last_text
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords
-from core.sources.formats.writing import to_document
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage
+from core.sources.formats.writing import is_kept, keep, keep_file, kept_file, to_document, with_kept
 from core.sources.report import IssueLog, shorten
 from core.text.strict import finite
 

@@ -13,14 +13,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.errors import InputError
-from core.sources.cells import literal
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, read_each
+from core.sources.fields import FieldError, as_id, literal, read_each
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
-from core.sources.formats.records import Record
+from core.sources.formats.records import Format, ReadRecords, Record, count_names
 from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.objects import as_passage
+from core.sources.question import as_passage
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 

@@ -11,12 +11,12 @@ import pandas as pd
 
 from core.errors import InputError
 from core.schema import TABLES, Column
-from core.sources.checks import ColumnChecks
 from core.sources.content import Content
 from core.sources.fields import Rejected
-from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.records import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
 from core.sources.report import IssueLog, shorten
+from core.sources.table import ColumnChecks
 from core.text.abstention import answer_status
 from core.text.strict import read_json
 

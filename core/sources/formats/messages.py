@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.sources.cells import literal
-from core.sources.fields import text_problem
+from core.sources.fields import literal, text_problem
 from core.text.strict import read_json
 
 USER = ("user", "human")

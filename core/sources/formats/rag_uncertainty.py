@@ -9,11 +9,17 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each
-from core.sources.formats.kept import is_kept, keep, with_kept
 from core.sources.formats.messages import content_text
-from core.sources.formats.records import ENTAILMENT, Record, RecordClaim, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.formats.writing import to_document
+from core.sources.formats.records import (
+    ENTAILMENT,
+    Format,
+    ReadRecords,
+    Record,
+    RecordClaim,
+    RecordPassage,
+    count_names,
+)
+from core.sources.formats.writing import is_kept, keep, to_document, with_kept
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 

@@ -9,17 +9,18 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each, text_problem, unique
-from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
 from core.sources.formats.records import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
+    Format,
+    ReadRecords,
     Record,
     RecordClaim,
     RecordPassage,
+    count_names,
 )
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.formats.writing import to_document
+from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
