@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.schema import Column
 from core.sources.encoding import Text
-from core.sources.fields import MAX_TEXT, MISSING
+from core.sources.fields import MAX_LIST, MAX_TEXT, MISSING
 from core.sources.report import IssueLog, Severity, counted, shorten
+from core.text.strict import read_json
 
 MAX_ROWS = 5_000_000
 MAX_COLUMNS = 500
@@ -458,6 +459,37 @@ class ColumnChecks:
         flags = pd.array(yes, dtype="boolean")
         flags[~(yes | no)] = pd.NA
         return pd.Series(flags, index=self.frame.index)
+
+    def values(self, field: str, definition: Column, rows: NDArray[np.int64]) -> Any:
+        """Return some rows of a mapped column, as the schema has it; what does not fit is not there."""
+        if definition.type in ("float", "int"):
+            numbers = self.optional_numbers(field, definition)
+            return numbers if rows.size == numbers.size else numbers[rows]
+        if definition.type == "bool":
+            return self.optional_flags(field).take(rows).array
+        if definition.type == "list":
+            return [_listed(cell) for cell in self.text(field).iloc[rows]]
+        text = some_rows(self.text(field), rows)
+        if definition.values:
+            odd = ~text.isin(("", *definition.values)).to_numpy()
+            self.flag(rows[odd], field, f"one of {', '.join(definition.values)}", "warning")
+            text = text.mask(odd)
+        # A blank answer is an answer; any other blank text is not there.
+        blank = is_blank(text)
+        return (text if field in ("answer", "sample") or not blank.any() else text.mask(blank)).array
+
+
+def _listed(cell: str) -> list[Any] | None:
+    """Read a JSON list of texts, or of lists; any other cell is one text."""
+    cell = cell.strip()
+    if cell.startswith("[") and cell.endswith("]"):
+        try:
+            entries = read_json(cell)
+        except ValueError:
+            return [cell]
+        if any(all(isinstance(entry, kind) for entry in entries) for kind in (str, list)):
+            return entries[:MAX_LIST] or None
+    return [cell] if cell else None
 
 
 def outside_range(values: Floats, definition: Column) -> Bools:

@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.schema import PASSAGES, QUERIES, Column
+from core.schema import PASSAGES, QUERIES
 from core.sources.content import Content
-from core.sources.fields import MAX_LIST
 from core.sources.formats import long
 from core.sources.formats.records import Format, ReadRecords, not_used
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
@@ -22,7 +21,6 @@ from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, counted
 from core.sources.table import Bools, ColumnChecks, Floats, is_blank, outside_range, some_rows, text_codes
 from core.text.abstention import answer_status
-from core.text.strict import read_json
 
 Ints = NDArray[np.int64]
 
@@ -294,13 +292,8 @@ def _query_table(checks: ColumnChecks, rows: _Rows) -> pd.DataFrame:
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
             _warn_where_differing(checks, rows, first, definition.name)
-            if definition.name in _DONE:
-                continue
-            if definition.type == "list":
-                cells = checks.text(definition.name).iloc[first]
-                columns[definition.name] = [_listed(cell) for cell in cells]
-            else:
-                columns[definition.name] = _values(checks, definition, first)
+            if definition.name not in _DONE:
+                columns[definition.name] = checks.values(definition.name, definition, first)
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
     elif "answer" in checks.mapping:
@@ -328,7 +321,7 @@ def _passage_table(checks: ColumnChecks, rows: _Rows, queries: pd.DataFrame) -> 
     for definition in PASSAGES.columns:
         name = definition.name
         if name in checks.mapping and name not in _DONE and checks.has(name):
-            columns[name] = _values(checks, definition, kept)
+            columns[name] = checks.values(name, definition, kept)
     return pd.DataFrame(columns, copy=False)
 
 
@@ -340,19 +333,6 @@ def _query_ids(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64]) -> p
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
-
-
-def _values(checks: ColumnChecks, definition: Column, rows: NDArray[np.int64]) -> object:
-    name = definition.name
-    if definition.type in ("float", "int"):
-        numbers = checks.optional_numbers(name, definition)
-        return numbers if rows.size == numbers.size else numbers[rows]
-    if definition.type == "bool":
-        return checks.optional_flags(name).take(rows).array
-    text = some_rows(checks.text(name), rows)
-    # A blank answer is an answer; any other blank text is not there.
-    blank = is_blank(text)
-    return (text if name == "answer" or not blank.any() else text.mask(blank)).array
 
 
 def _warn_where_differing(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64], name: str) -> None:
@@ -374,19 +354,6 @@ def _statuses(answers: pd.Series) -> pd.Series:
     codes, texts = pd.factorize(answers)
     names = pd.Series([answer_status(text) for text in texts], dtype="str")
     return pd.Series(names.reindex(codes).array).where(codes >= 0).array
-
-
-def _listed(cell: str) -> list[str] | None:
-    """Read reference answers: a JSON list of texts, or one text."""
-    cell = cell.strip()
-    if cell.startswith("[") and cell.endswith("]"):
-        try:
-            entries = read_json(cell)
-        except ValueError:
-            return [cell]
-        if all(isinstance(entry, str) for entry in entries):
-            return entries[:MAX_LIST] or None
-    return [cell] if cell else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     records, rejected = read_each(entries, log, lambda row, entry: _record(Fields(entry, row, log), ids[row]))
     rest = {name: value for name, value in whole.items() if name not in ("results", "metrics")}
     metrics = {"metrics": whole["metrics"], "n": len(entries)} if whole.get("metrics") else {}
-    notes = ()
+    notes: tuple[str, ...] = ()
     if changed := len(given) - len(set(given) - {None}):
         made = f"{counted(changed, 'question')} without one, or with that of another"
         notes = (f"Ids were made for {made}.",)
