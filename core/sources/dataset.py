@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +122,18 @@ def load_dataset(
     source = Path(path)
     folder = source.parent.resolve()
     attached = documents if corpus is None else load_corpus(Path(corpus))
-    loaded = cache(partial(_corpus, folder))
 
+    @cache
     def beside(value: str) -> tuple[Document, ...]:
-        found = loaded(value)
-        if isinstance(found, str):
-            raise FieldError("corpus", value, found)
-        return found
+        expected = "a path inside the folder of the data set"
+        try:
+            if (found := (folder / value).resolve()).is_relative_to(folder):
+                return load_corpus(found)
+        except InputError as error:
+            expected = f"a folder of .md or .txt files, or a JSON Lines file ({str(error).rstrip('.')})"
+        except (OSError, ValueError, RuntimeError):
+            expected = "the path of a folder of .md or .txt files, or of a JSON Lines file"
+        raise FieldError("corpus", value, expected)
 
     name = source.name.removesuffix(".gz")
     return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
@@ -181,19 +186,6 @@ def make_dataset(name: str, questions: Sequence[Question], report: ValidationRep
     if report is None:
         report = IssueLog().report(len(kept), rejected_frame(()), ())
     return Dataset(name, kept, digest_of(kept), report)
-
-
-def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
-    """Load a shared corpus; a string is what would be right instead."""
-    try:
-        path = (folder / value).resolve()
-        if not path.is_relative_to(folder):
-            return "a path inside the folder of the data set"
-        return load_corpus(path)
-    except InputError as error:
-        return f"a folder of .md or .txt files, or a JSON Lines file ({str(error).rstrip('.')})"
-    except (OSError, ValueError, RuntimeError):
-        return "the path of a folder of .md or .txt files, or of a JSON Lines file"
 
 
 def _read(

@@ -278,6 +278,14 @@ def number_of(cell: str) -> float | None:
     return read_json(cell.strip(), repair=True) if _NUMBER.fullmatch(cell.strip()) else None
 
 
+def said_number(value: object) -> float | None:
+    """Return a finite number, also one that is written as a text; None for anything else."""
+    try:
+        return finite(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
+
+
 def is_missing(cell: str) -> bool:
     """Return whether a cell marks a missing value."""
     return cell.strip().lower() in MISSING

@@ -217,19 +217,20 @@ def passage_text(field: str, value: object) -> str:
 
 def question_record(question: Question) -> dict[str, Any]:
     """Return the record that `read_question` and `parse_question` read as this question."""
+    passages = [
+        {
+            "id": passage.passage_id if passage.passage_id != f"p{place}" else None,
+            "title": passage.title or None,
+            "text": passage.text,
+            "score": passage.score,
+            "is_gold": passage.is_gold,
+        }
+        for place, passage in enumerate(question.passages or (), start=1)
+    ]
     record = {
         "id": question.query_id,
         "question": question.question,
-        "passages": [
-            {
-                "id": passage.passage_id if passage.passage_id != f"p{place}" else None,
-                "title": passage.title or None,
-                "text": passage.text,
-                "score": passage.score,
-                "is_gold": passage.is_gold,
-            }
-            for place, passage in enumerate(question.passages or (), start=1)
-        ],
+        "passages": [{k: v for k, v in passage.items() if v is not None} for passage in passages],
         "documents": [{"title": document.title, "text": document.text} for document in question.documents],
         "answers": list(question.reference_answers),
         "gold": list(question.gold),
@@ -237,7 +238,6 @@ def question_record(question: Question) -> dict[str, Any]:
         "language": question.language,
         "n_gold": question.n_gold,
     }
-    record["passages"] = [{k: v for k, v in p.items() if v is not None} for p in record["passages"]]  # type: ignore[union-attr]
     return {name: value for name, value in record.items() if value not in (None, [], "")}
 
 

@@ -110,11 +110,6 @@ class IssueLog:
         self.counts[severity] += n
 
     @property
-    def room(self) -> int:
-        """How many more errors would be listed; callers need not build what is not shown."""
-        return max(0, MAX_LISTED - self.counts["error"])
-
-    @property
     def first_error(self) -> Issue | None:
         """The first error in the file."""
         errors = [issue for issue in self._listed if issue.severity == "error"]

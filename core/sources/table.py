@@ -235,10 +235,7 @@ def _parse(
 def _columns(
     content: pa.Buffer, n_columns: int, delimiter: str, block: int
 ) -> tuple[list[pd.Series], list[tuple[int, int, str]]]:
-    """Read the cells below the header, and set aside the rows of other lengths: number, cells, text.
-
-    A column is kept as categories if less than half of the texts in its first block are different.
-    """
+    """Read the cells below the header, and set aside the rows of other lengths: number, cells, text."""
     ragged: list[tuple[int, int, str]] = []
 
     def set_aside(row: pa_csv.InvalidRow) -> str:
@@ -269,16 +266,15 @@ def _columns(
             continue
         repeat = repeat or [2 * len(column.unique()) < len(column) for column in rows.columns]
         for i, column in enumerate(rows.columns):
-            chunks[i].append(_encoded(column) if repeat[i] else column)
+            if repeat[i]:  # the place of each text among the different ones, in as few bytes as it takes
+                found = column.dictionary_encode()
+                codes = found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary)))
+                chunks[i].append((codes, found.dictionary))
+            else:
+                chunks[i].append(column)
     # Each column's chunks are free when it is done.
     kinds = [_categories if one else _strings for one in repeat] or [_strings] * n_columns
     return [kind(chunks.pop(0)) for kind in kinds], ragged
-
-
-def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
-    """Return the place of each text among the different ones, in as few bytes as it takes, and those."""
-    found = column.dictionary_encode()
-    return found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary))), found.dictionary
 
 
 def _categories(chunks: list[tuple[NDArray[Any], pa.Array]]) -> pd.Series:

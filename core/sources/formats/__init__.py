@@ -216,9 +216,10 @@ def _format_of(content: Content, file_format: str, given: Mapping[str, str]) -> 
     if found is None and given:
         found = jsonl.FORMAT
     if found is None:
-        if unasked := _unasked(content):
-            raise InputError(unasked)
-        raise UnknownFormatError(_unknown(content))
+        names = content.opened().names()
+        if names.isdisjoint(names_of("question")) or unknown_columns(names):
+            raise UnknownFormatError(_unknown(content))
+        raise InputError(_questions_only(content.name))
     if not given or found is influence.FORMAT:
         return found, content
     if not found.fields:
@@ -240,25 +241,15 @@ def _named(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return [replace(r, record_id=i) for r, i in zip(records, ids, strict=True)], notes
 
 
-def _unasked(content: Content) -> str | None:
-    """Return what to do with a list of questions that has nothing else; None for any other file."""
-    names = content.opened().names()
-    if names.isdisjoint(names_of("question")) or unknown_columns(names):
-        return None
-    return _questions_only(content.name)
-
-
 def unknown_columns(names: Iterable[str]) -> list[str]:
     """Return the names that neither the schema nor a data set has."""
     own = {name for field in DATASET for name in names_of(field)}
     return sorted({*names} - {*suggest_mapping(names).values()} - own)
 
 
-def _questions_only(name: str) -> str:
-    return (
-        f"{name} holds questions only, without answers or passages, so it is a data set: "
-        f"{as_dataset(name, corpus=True)}."
-    )
+def _questions_only(name: str, corpus: bool = True) -> str:
+    what = "holds questions only, without answers or passages, so it is a data set"
+    return f"{name} {what}: {as_dataset(name, corpus=corpus)}."
 
 
 def _unknown(content: Content) -> str:
@@ -282,9 +273,7 @@ def _unknown(content: Content) -> str:
 
 def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
     if read.records:
-        bare = not any(right_texts(record) for record in read.records)
-        what = "holds questions only, without answers or passages, so it is a data set"
-        return f"{content.name} {what}: {as_dataset(content.name, corpus=bare)}."
+        return _questions_only(content.name, corpus=not any(map(right_texts, read.records)))
     if log.first_error is None:
         return f"{content.name} holds no record; expected questions with answers and passages."
     return log.nothing_usable(content.name, len(read.rejected) + len(content.bad), "records", "row")
@@ -293,20 +282,13 @@ def _nothing_usable(content: Content, read: ReadRecords, log: IssueLog) -> str:
 def abilities(records: Sequence[Record]) -> tuple[list[str], list[str]]:
     """Return which analyses the records (one or more) allow, and what the others need."""
     enables, missing = possibilities(records, _ANALYSES)
-    if not any(record.passages for record in records) and any(map(_judged, records)):
+    labelled = any(record.correct is not None or record.confidences for record in records)
+    if labelled and not any(record.passages for record in records):
         return enables, [line for line in missing if "passages" not in line]
     needs = "needs answers with each passage left out"
     texts = any(passage.text and passage.text.strip() for record in records for passage in record.passages)
     how = "; continue live with the same passages" if texts else ", and passages with text"
     return enables, [f"influence vs retrieval: {needs}{how} to get them", *missing]
-
-
-def _judged(record: Record) -> bool:
-    return record.correct is not None or bool(record.confidences)
-
-
-def _has_claims(record: Record) -> bool:
-    return any(claim.side == "answer" and (claim.support or claim.verdict) for claim in record.claims)
 
 
 _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
@@ -329,7 +311,7 @@ _ANALYSES: tuple[tuple[str, Callable[[Record], bool], str], ...] = (
     ),
     (
         "claims and evidence, with verdicts and uncertainty",
-        _has_claims,
+        lambda r: any(c.side == "answer" and (c.support or c.verdict) for c in r.claims),
         "claims, which can be found offline where there are answers and passages with text",
     ),
     # Kept in the run and exported, nothing more yet.

@@ -106,24 +106,18 @@ FORMAT = Format(
 
 def _rejected(checks: ColumnChecks) -> pd.DataFrame:
     bad = np.flatnonzero(checks.bad)
-    rejected = pd.DataFrame({_not_ours(name): some_rows(checks.frame[name], bad) for name in checks.frame})
+    # A file's own columns are kept apart from ours: its ``reason`` becomes ``reason (file)``.
+    names = {n: re.sub(r"^(row|reason)((?: \(file\))*)$", r"\1\2 (file)", n) for n in checks.frame}
+    rejected = pd.DataFrame({own: some_rows(checks.frame[name], bad) for name, own in names.items()})
     rejected.index = checks.frame.index[bad]
     rejected.insert(0, "reason", pd.Series(checks.reason[bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
     return rejected
 
 
-def _not_ours(column: str) -> str:
-    """Keep a file's own columns apart from ours: its ``reason`` becomes ``reason (file)``."""
-    return f"{column} (file)" if re.fullmatch(r"(row|reason)( \(file\))*", column) else column
-
-
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The usable rows of a file: their positions in the raw table, groups, ranks and influences.
-
-    Ranks count from 1; influence is in [0, 1] or NaN where unknown. ``notes`` are the decisions made.
-    """
+    """The usable rows: places in the raw table, groups, ranks from 1, influences (NaN where unknown)."""
 
     kept: NDArray[np.int64]
     grouping: Grouping
@@ -137,7 +131,10 @@ def _check_rows(checks: ColumnChecks) -> _Rows:
     notes: list[str] = []
     checks.flag(is_blank(checks.text("question"), strip=True), "question", "a question")
     influence = _influence(checks, notes)
-    rank = _ranks(checks)
+    rank = None
+    if checks.has("retrieval_rank"):
+        rank, _ = checks.numbers("retrieval_rank")
+        checks.flag(np.isnan(rank), "retrieval_rank", "a number, 1 for the first passage")
 
     usable = np.flatnonzero(~checks.bad)
     key = text_codes(checks.text("query_id" if checks.has("query_id") else "question"), strip=True)
@@ -160,9 +157,9 @@ def _check_rows(checks: ColumnChecks) -> _Rows:
     kept = usable[still]
     codes, left = pd.factorize(grouping.group[still])
     grouping = Grouping(np.asarray(codes, np.int64), grouping.question[left], grouping.run[left])
-    if grouping.n_repeated:
+    if n_repeated := np.unique(grouping.question[grouping.run > 1]).size:
         notes.append(
-            f"In the file more than once, as separate runs: {counted(grouping.n_repeated, 'question')}; "
+            f"In the file more than once, as separate runs: {counted(n_repeated, 'question')}; "
             "each run became a question of its own (its id ends in -2, -3 …)."
         )
     _incomplete_note(checks, key, kept, notes)
@@ -206,14 +203,6 @@ def _unit_interval(checks: ColumnChecks, field: str, needed: bool) -> Floats:
     values, unreadable = checks.numbers(field)
     checks.flag(unreadable | outside_range(values, definition), field, "a number from 0 to 1")
     return np.asarray(np.clip(values, 0, 1))
-
-
-def _ranks(checks: ColumnChecks) -> Floats | None:
-    if not checks.has("retrieval_rank"):
-        return None
-    values, _ = checks.numbers("retrieval_rank")
-    checks.flag(np.isnan(values), "retrieval_rank", "a number, 1 for the first passage")
-    return values
 
 
 def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
@@ -266,10 +255,7 @@ def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: I
 
 
 def _repeated_texts(column: pd.Series, kept: Ints, group: Ints) -> Bools:
-    """Return which kept rows have the text of an earlier row of their group; blank ones do not count.
-
-    Some groups at a time: a comparison of all texts takes as much memory again as they do.
-    """
+    """Return which kept rows repeat a text of their group; some groups at a time, to save memory."""
     again = np.zeros(kept.size, dtype=bool)
     part = (np.cumsum(np.bincount(group)) // _COMPARED)[group]
     for rows in np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part))[:-1]):
@@ -279,10 +265,7 @@ def _repeated_texts(column: pd.Series, kept: Ints, group: Ints) -> Bools:
 
 
 def _query_table(checks: ColumnChecks, rows: _Rows) -> pd.DataFrame:
-    """Return the table ``queries``: the first row of each question speaks for all of them.
-
-    Rows that say otherwise get a warning.
-    """
+    """Return the table ``queries``: the first row of each question speaks for all of them."""
     group = rows.grouping.group
     first = rows.kept[first_rows(group)]
     columns: dict[str, object] = {
@@ -367,11 +350,6 @@ class Grouping:
     group: Ints
     question: Ints
     run: Ints
-
-    @property
-    def n_repeated(self) -> int:
-        """How many questions occur in the file more than once."""
-        return int(np.unique(self.question[self.run > 1]).size)
 
 
 def group_rows(question: Ints, passage: Ints | None) -> Grouping:

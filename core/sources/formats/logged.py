@@ -14,7 +14,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, literal, read_each
+from core.sources.fields import FieldError, as_id, literal, read_each, said_number
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
 from core.sources.formats.records import Format, ReadRecords, Record, count_names
 from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
@@ -309,17 +309,10 @@ def _scores(tool: Tool, call: Span) -> dict[tuple[str, str], Any]:
         found |= {} if value is None else {(name, ""): value}
     if tool.not_scores is not None and call.top:
         for name, value in call.record.items():
-            number = finite(_parsed_number(value))
+            number = said_number(value)
             if number is not None and name not in tool.own() and not tool.not_scores.search(name):
                 found[name, ""] = number
     return found
-
-
-def _parsed_number(value: Any) -> Any:
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return None
 
 
 _LENS = "record_attributes.ai.observability"

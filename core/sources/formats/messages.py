@@ -110,10 +110,10 @@ def _inside(value: Any, names: Sequence[str], depth: int) -> str | None:
         return content_text(only) if isinstance(only, str) else None
     if isinstance(value, Sequence) and value:
         # Of messages, batches and choices the last (mostly only) one counts; of content parts all do.
-        parts = content_text(value) if all(_is_part(part) for part in value) else None
+        is_content = all(
+            isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+            for part in value
+        )
+        parts = content_text(value) if is_content else None
         return parts if parts is not None else _inside(value[-1], names, depth + 1)
     return None
-
-
-def _is_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)

@@ -19,7 +19,7 @@ from core.sources.formats.records import (
     RecordPassage,
     count_names,
 )
-from core.sources.formats.writing import is_kept, keep, to_document, with_kept
+from core.sources.formats.writing import is_kept, keep, to_document, with_kept, without_null
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 
@@ -123,7 +123,7 @@ def _record(fields: Fields, record_id: str, samples: tuple[str, ...]) -> Record:
         reported=_numbers(fields),
         kind=kind,
     )
-    return keep(NAME, record, _entry(record), {k: v for k, v in fields.record.items() if v is not None})
+    return keep(NAME, record, _entry(record), without_null(fields.record))
 
 
 def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | None]]]:
@@ -209,7 +209,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "cem_matrix": _matrix(record, claims),
         _EVIDENCE: evidence or _importance(record, claims),
     }
-    return {name: value for name, value in entry.items() if value is not None}
+    return without_null(entry)
 
 
 def _detail(claim: RecordClaim, record: Record) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from core.sources.formats.records import (
     RecordPassage,
     count_names,
 )
-from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept
+from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept, without_null
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
@@ -97,7 +97,7 @@ def _record(fields: Fields, record_id: str) -> Record:
         reported={(name, NAME): value for name, value in fields.numbers("metrics").items()},
         judge=NAME if any(claim.support for claim in claims) else None,
     )
-    return keep(NAME, record, _result(record), {k: v for k, v in fields.record.items() if v is not None})
+    return keep(NAME, record, _result(record), without_null(fields.record))
 
 
 def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
@@ -151,7 +151,12 @@ def _result(record: Record) -> dict[str, Any]:
         "retrieved_context": [{"doc_id": p.passage_id, "text": p.text or ""} for p in record.passages],
     }
     for side, (name, matrix, counterpart) in SIDES.items():
-        claims = [claim for claim in record.claims if claim.side == side and not _has_nothing_to_check(claim)]
+        claims = [
+            claim
+            for claim in record.claims
+            if claim.side == side
+            and (claim.relevance != "IRRELEVANT" or claim.support or claim.counterpart is not None)
+        ]
         if claims:
             result[name] = [claim.text for claim in claims]
             result[matrix] = _matrix(claims, [p.passage_id for p in record.passages])
@@ -165,11 +170,6 @@ def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]
     rows = [[_as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
     complete = bool(ids) and all(label in LABELS for row in rows for label in row)
     return rows if complete else None
-
-
-def _has_nothing_to_check(claim: RecordClaim) -> bool:
-    """Tell a claim that has nothing to be supported, and was compared with nothing."""
-    return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
 
 
 def _label_matrix(fields: Fields, name: str, n_claims: int, n_passages: int) -> list[Sequence[str | None]]:

@@ -17,7 +17,7 @@ import pandas as pd
 from core.run import Run
 from core.schema import TABLES as SCHEMA
 from core.sources.content import Content
-from core.sources.fields import Rejected, as_id, text_problem, unique
+from core.sources.fields import Rejected, as_id, is_missing, said_number, text_problem, unique
 from core.sources.question import PassageIn, Question
 from core.sources.report import IssueLog, counted, shorten
 from core.text import answer_status
@@ -379,12 +379,9 @@ def _confident(record: Record, names: Mapping[Key, str]) -> Record:
 
 def _all(records: Iterable[Record], key: Key, read: Any) -> bool:
     """Return whether some record has a value there, and all that have one can be read so."""
-    values = [record.reported[key] for record in records if not _is_missing(record.reported.get(key))]
+    values = [record.reported.get(key) for record in records]
+    values = [v for v in values if v is not None and not (isinstance(v, str) and is_missing(v))]
     return bool(values) and all(read(value) is not None for value in values)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "nan", "null"))
 
 
 def _truth(value: Any) -> bool | None:
@@ -393,10 +390,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _share(value: Any) -> float | None:
-    try:
-        number = finite(float(value) if isinstance(value, str) else value)
-    except ValueError:
-        return None
+    number = said_number(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
