@@ -427,10 +427,7 @@ def _hash(value: object) -> str:
 
 
 def open_questions(path: str | os.PathLike[str]) -> Dataset:
-    """Return the questions of a data set file, or of a saved run where the path is a folder.
-
-    `InputError` where there is no such file, no run in the folder, or nothing in it that can be asked.
-    """
+    """Return the questions of a data set file, or of a saved run where the path is a folder."""
     return dataset_of(Run.load(path)) if is_run(path) else load_dataset(path)
 
 

@@ -233,10 +233,7 @@ def _dataset(
 
 @dataclass(frozen=True, slots=True)
 class PlainPage:
-    """The text of a page and the places of its tokens.
-
-    ``spans[i]`` is the character span of token i of the page, None for a tag or an empty token.
-    """
+    """The text of a page, and where in it each token stands: None for a tag or an empty token."""
 
     text: str
     spans: tuple[tuple[int, int] | None, ...]

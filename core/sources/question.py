@@ -193,10 +193,7 @@ def askable(question: Question) -> Question:
 
 
 def read_document(value: object, fields: Fields, path: str) -> tuple[Document, Fields]:
-    """Read a text, or an object with title and text; also return the fields of the object.
-
-    `FieldError` without a usable text; an empty one is an error only in a strict reading.
-    """
+    """Read a text, or an object with title and text, whose fields are returned too; else `FieldError`."""
     inner = fields.inner({"text": value} if isinstance(value, str) else value, path)
     name = inner.present(*_TEXT) or _TEXT[0]
     text = passage_text(inner.path + name, inner.record.get(name))
@@ -288,10 +285,7 @@ def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
 
 
 def holds_gold(start: int, end: int, spans: Iterable[Span]) -> bool:
-    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans.
-
-    A fragment cut exactly in the middle counts for both passages.
-    """
+    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans."""
     return any(2 * (min(end, last) - max(start, first)) >= last - first for first, last in spans)
 
 

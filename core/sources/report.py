@@ -76,10 +76,7 @@ class ValidationReport:
 
 @dataclass(slots=True)
 class IssueLog:
-    """Collects issues while a file is read: lists up to 1,000 of each severity, counts all.
-
-    A million bad cells must cost neither memory nor time, so only those that can be shown are kept.
-    """
+    """Collects issues while a file is read: lists up to 1,000 of each severity, counts all."""
 
     counts: dict[str, int] = field(default_factory=lambda: {"error": 0, "warning": 0})
     _listed: list[Issue] = field(default_factory=list)

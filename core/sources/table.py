@@ -95,20 +95,14 @@ def _repeats(column: pd.Series) -> bool:
 
 
 def each_text(column: pd.Series, work: Callable[[pd.Series], NDArray[Any]]) -> NDArray[Any]:
-    """Return what an elementwise function makes of the texts of a column of `RawTable.frame`.
-
-    In a column of categories it sees each different text once.
-    """
+    """Return what a function makes of each text of a column, called once for each of its categories."""
     if not _repeats(column):
         return work(column)
     return work(pd.Series(column.cat.categories)).take(column.cat.codes.to_numpy())
 
 
 def text_codes(column: pd.Series, *, strip: bool = False) -> NDArray[Any]:
-    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts.
-
-    ``strip``: white space around them makes no difference.
-    """
+    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts."""
     if _repeats(column) and not strip:
         return column.cat.codes.to_numpy()
     texts = pd.Series(column.cat.categories) if _repeats(column) else column
@@ -126,10 +120,8 @@ def is_blank(column: pd.Series, *, strip: bool = False) -> NDArray[np.bool_]:
 def some_rows(column: pd.Series, rows: NDArray[np.int64], *, strip: bool = False) -> pd.Series:
     """Return rows, in rising order, of a column of `RawTable.frame` as strings, numbered from 0.
 
-    ``strip``: without white space around them.
-
-    Rows that follow each other are not copied. To take others, pyarrow would first copy the whole column into
-    one piece, so they are taken some at a time.
+    Rows that follow each other are not copied; others are taken some at a time, since pyarrow would
+    first copy the whole column into one piece.
     """
     if _repeats(column):
         texts = pd.Series(column.cat.categories)
@@ -412,10 +404,7 @@ class ColumnChecks:
             self.bad[rows] = True
 
     def numbers(self, field: str) -> tuple[Floats, Bools]:
-        """Return a mapped column as numbers, NaN where blank or not finite, and which cells are unreadable.
-
-        Cells like ``NaN`` count as blank.
-        """
+        """Return a mapped column as numbers, NaN where blank or not finite, and which are unreadable."""
         values = each_text(self.text(field), self._as_numbers)
         unreadable = np.zeros(values.size, dtype=bool)
         rows = np.flatnonzero(np.isnan(values))

@@ -62,8 +62,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read the rows; each step holds only what it needs, as the file may be large.
 
     Values that the file reports of itself become ``reported_*`` and are only compared. A blank influence
-    keeps its row: the question is then undefined (``incomplete``). Columns that a user named go before the
-    suggested ones.
+    keeps its row: the question is then undefined (``incomplete``). Named columns go before suggested ones.
     """
     content = content.opened(content.given.values())
     table, given = content.as_table(), content.given

@@ -1,8 +1,6 @@
 """Tools that log each call of an application: their records as spans, by a table of field names a tool.
 
-What a call was given and what it returned, when, and inside which other call: every such tool writes that,
-each under names of its own. Here the names are looked up; question, answer and passages are then found as in
-any other trace (see `core.sources.formats.trace`).
+Question, answer and passages are then found as in any other trace (see `core.sources.formats.trace`).
 """
 
 from __future__ import annotations
@@ -86,10 +84,7 @@ class Tool:
 
 
 def at(entry: Any, paths: Names) -> Any:
-    """Return what is at the first of these dotted paths that is there; numbers are places in a list.
-
-    A name may have dots of its own, as attributes of spans have.
-    """
+    """Return what is at the first of these dotted paths that is there; numbers are places in a list."""
     found = (_reached(entry, path) for path in paths)
     return next((value for value in found if value is not None and value != ""), None)
 

@@ -25,10 +25,7 @@ _CHAT_TEXT = re.compile(r"""TextContent\(text=('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content: a text, or a list of texts and objects with ``text``.
-
-    Parts without text are left out; None without any text.
-    """
+    """Return the text of a message: a text, or its parts that have any; None without."""
     if isinstance(content, str):
         return None if text_problem(content) else content
     if isinstance(content, Mapping):
@@ -75,10 +72,7 @@ def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | 
 
 
 def last_reply(value: object) -> str | None:
-    """Return the last of the ``replies`` in what a Haystack component returned, or a pipeline of components.
-
-    A chat message among them is written as Python prints it.
-    """
+    """Return the last of the ``replies`` of a Haystack component, or of a pipeline of components."""
     try:
         found = read_json(value, repair=True) if isinstance(value, str) else value
     except ValueError:

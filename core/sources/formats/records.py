@@ -336,9 +336,8 @@ Key = tuple[str, str]
 def judged(records: Sequence[Record]) -> tuple[list[Record], list[str], set[str]]:
     """Return records with the labels and confidences that they report, a note on each, and their names.
 
-    A label is a value under one of `LABELS` that is yes or no wherever the file has it; of several judges of
-    an answer who disagree none is believed. A confidence is a number in [0, 1], under any name with that
-    word.
+    A label is yes or no wherever the file has it; of judges of an answer who disagree none is believed. A
+    confidence is a number in [0, 1], under any name with that word.
     """
     keys = dict.fromkeys(key for record in records for key in record.reported)
     found, notes, own = list(records), list[str](), list[Key]()

@@ -53,10 +53,7 @@ def without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def marked(data: bytes, suffix: str, mark: str) -> bytes:
-    """Return a JSON or JSON Lines file (by its suffix) with the mark of its run (`core.run.Run.mark`).
-
-    The mark is a field ``data_source`` of the document, or of every record where it is a list.
-    """
+    """Return a JSON or JSON Lines file with the mark of its run in every record, or in the document."""
 
     def with_mark(value: Any) -> Any:
         return {_FIELD: mark} | value | {_FIELD: mark} if isinstance(value, dict) else value
