@@ -55,7 +55,7 @@ def analyze(
         with such columns; a data set or its file; a run to ask again, or its folder.
     retrieve : callable, optional
         ``retrieve(question)`` returns passages, best first: texts, pairs of passage and score, mappings, or
-        objects of a framework (see `core.sources.objects.as_passage`). Plain or async, or a retriever of
+        objects of a framework (see `core.sources.question.as_passage`). Plain or async, or a retriever of
         LangChain. Without it, passages come from the questions or are retrieved from documents.
     answer : callable, runnable, LLM or str
         ``answer(question, passages)`` gets objects that ``retrieve`` returned, in the same order (texts

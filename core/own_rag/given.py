@@ -15,11 +15,18 @@ from core.llm.functions import FunctionLLM
 from core.llm.user_function import Outcome, UserFunction
 from core.pipeline.steps import ProgressCallback
 from core.run import Run, holds_run
-from core.sources.continue_run import dataset_of
-from core.sources.dataset import Dataset, load_dataset, make_dataset
+from core.sources.dataset import Dataset, dataset_of, load_dataset, make_dataset
 from core.sources.fields import FieldError, Fields
-from core.sources.objects import as_passage
-from core.sources.question import EVIDENCE, Document, PassageIn, Question, names_of, parse_question, with_gold
+from core.sources.question import (
+    EVIDENCE,
+    Document,
+    PassageIn,
+    Question,
+    as_passage,
+    names_of,
+    parse_question,
+    with_gold,
+)
 from core.sources.report import shorten
 
 _NAME = "Questions"

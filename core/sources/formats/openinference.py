@@ -13,8 +13,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import FieldError, as_id, read_each
-from core.sources.formats.kept import keep, with_kept
-from core.sources.formats.records import Record
+from core.sources.formats.records import Format, ReadRecords, Record
 from core.sources.formats.trace import (
     DOCUMENTS,
     EPOCH,
@@ -27,8 +26,7 @@ from core.sources.formats.trace import (
     read_traces,
     time_of,
 )
-from core.sources.formats.types import Format, ReadRecords
-from core.sources.formats.writing import to_lines
+from core.sources.formats.writing import keep, to_lines, with_kept
 from core.sources.report import IssueLog, counted
 from core.text.strict import clean, read_json
 

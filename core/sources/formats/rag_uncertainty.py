@@ -9,11 +9,17 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields, as_id, read_each
-from core.sources.formats.kept import is_kept, keep, with_kept
 from core.sources.formats.messages import content_text
-from core.sources.formats.records import ENTAILMENT, Record, RecordClaim, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.formats.writing import to_document
+from core.sources.formats.records import (
+    ENTAILMENT,
+    Format,
+    ReadRecords,
+    Record,
+    RecordClaim,
+    RecordPassage,
+    count_names,
+)
+from core.sources.formats.writing import is_kept, keep, to_document, with_kept, without_null
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 
@@ -117,7 +123,7 @@ def _record(fields: Fields, record_id: str, samples: tuple[str, ...]) -> Record:
         reported=_numbers(fields),
         kind=kind,
     )
-    return keep(NAME, record, _entry(record), {k: v for k, v in fields.record.items() if v is not None})
+    return keep(NAME, record, _entry(record), without_null(fields.record))
 
 
 def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | None]]]:
@@ -203,7 +209,7 @@ def _entry(record: Record) -> dict[str, Any]:
         "cem_matrix": _matrix(record, claims),
         _EVIDENCE: evidence or _importance(record, claims),
     }
-    return {name: value for name, value in entry.items() if value is not None}
+    return without_null(entry)
 
 
 def _detail(claim: RecordClaim, record: Record) -> dict[str, Any]:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.sources.cells import number_of, with_cells
 from core.sources.content import Content
-from core.sources.fields import FieldError, Fields, as_id, unique
+from core.sources.fields import FieldError, Fields, as_id, number_of, unique, with_cells
 from core.sources.formats import flat
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage, count_names
 from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog
 

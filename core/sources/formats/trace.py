@@ -74,17 +74,15 @@ def read_traces(
     traces: dict[str, list[Span]] = {}
     for span in spans:
         traces.setdefault(span.trace_id, []).append(span)
-    ids = unique([_record_id(held) for held in traces.values()], "q")
+    own = {
+        n: s.attributes[OWN_ID] for n, held in traces.items() for s in held[::-1] if OWN_ID in s.attributes
+    }
+    ids = unique([as_id(own.get(name)) or name for name in traces], "q")
     named = iter(zip(ids, traces.values(), strict=True))
     entries = [(held[0].number, shown(held)) for held in traces.values()]
     records, without = read_each(entries, log, lambda *_: record(*next(named)))
     note = f"{counted(len(spans), what)} in {counted(len(traces), 'trace')}; a trace is a question."
     return records, without, [note]
-
-
-def _record_id(spans: Sequence[Span]) -> str:
-    own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
-    return as_id(own) or spans[0].trace_id
 
 
 def read_trace(record_id: str, spans: Sequence[Span], log: IssueLog) -> Trace:
