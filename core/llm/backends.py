@@ -23,14 +23,11 @@ from core.llm.types import DEFAULT_MAX_TOKENS, LLM, PullProgress
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One kind of back end: its name in commands and for people, and one sentence on where text is sent.
+    """One kind of back end: its name in commands and for people, and where text is sent.
 
-    ``open(model, **options) -> LLM`` lists the options in its signature. ``default_model`` is what None
-    means, itself None where the server decides; ``max_tokens`` of an answer by default.
-    ``list_models(base_url=None)`` names the server's models; `BackendError` where it does not answer.
-    ``pull(model, base_url=None)`` fetches a model while iterated. ``address(base_url=None)`` is the server
-    that texts go to, without contacting it and without user and password; `InputError` where it is not an
-    address.
+    The signature of ``open(model, **options)`` lists the options. ``default_model`` is what None means, None
+    where the server decides. ``list_models``, ``pull`` and ``address`` (without contacting it, user and
+    password) take a ``base_url``; `BackendError` where a server does not answer, `InputError` for no address.
     """
 
     kind: str

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.database import BUSY_SECONDS, Database, StoreWords
 from core.errors import InputError
-from core.llm.storage import user_cache_dir
+from core.llm.packaged import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
 from core.text.strict import clean
 
@@ -47,10 +47,7 @@ _WORDING = StoreWords(
 
 
 def request_key(llm: LLM, request: Request) -> str:
-    """Return the identity of a call, 64 hexadecimal digits: model, options, messages, every sampling setting.
-
-    They change with anything that may change the answer.
-    """
+    """Return the identity of a call, 64 hexadecimal digits: of everything that may change its answer."""
     identity = {
         "version": _KEY_VERSION,
         "model": llm.name,
@@ -80,12 +77,9 @@ def default_cache_path() -> Path:
 class CompletionCache:
     """A SQLite file of completions, created when absent; without ``path`` they are kept in memory only.
 
-    One instance may be shared by threads, one file by processes. Each `put` is committed before it returns,
-    so a killed run loses at most the calls under way: as many as it makes at once.
-
-    A row that cannot be read, because something else wrote it, counts as missing: `put` replaces it, and
-    ``notes`` says how many were. `CacheError` where the file is damaged, is not a completion cache, or cannot
-    be written.
+    One instance may be shared by threads, one file by processes; each `put` is committed before it returns. A
+    row that cannot be read is missing: `put` replaces it, and ``notes`` counts them. `CacheError` where the
+    file is damaged, is not a completion cache, or cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -124,10 +118,7 @@ class CompletionCache:
         return found
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
-        """Store one completion, committed at once; one with an error is not stored.
-
-        The first writer wins, so two processes that make the same call end up with the same answer.
-        """
+        """Store a completion without an error; the first writer of a key wins, so two processes agree."""
         if completion.error is not None:
             return
         logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import BackendError
-from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder
-from core.llm.quiet import quiet
+from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder, quiet
 
 _MODELS_KEPT = 2
 _MOST_BYTES = 256 * 2**20
@@ -33,10 +32,9 @@ class TokenVectors(NamedTuple):
 
 
 def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None:
-    """Return the token vectors of texts of any length from a loaded SentenceTransformer.
+    """Return the token vectors of texts from a loaded SentenceTransformer, long ones read in pieces.
 
-    A text longer than the model's limit is read in consecutive pieces, in batches of about equal length. None
-    where the model's tokenizer does not report token positions.
+    None where the model's tokenizer does not report token positions.
     """
     import torch
 
@@ -62,10 +60,7 @@ def token_vectors(model: Any, texts: Sequence[str]) -> list[TokenVectors] | None
 
 
 def batch_size(model: Any) -> int:
-    """Return how many texts to pass through a model at once.
-
-    On the CPU more outgrow its cache: 64 texts of 100 words at once take 1.6 times as long as in eights.
-    """
+    """Return how many texts to pass through a model at once: on the CPU more outgrow its cache."""
     return 8 if model.device.type == "cpu" else 64
 
 
@@ -107,10 +102,7 @@ class Embedder(Protocol):
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model by name or path; loaded on first use.
-
-    None is the packaged all-MiniLM-L6-v2, which needs no network.
-    """
+    """A sentence-transformers model, loaded on first use; None is the packaged one, offline."""
 
     def __init__(self, model: str | None = None) -> None:
         self.name = model or PACKAGED_EMBEDDER
@@ -154,10 +146,7 @@ class SentenceEmbedder:
 
 
 def _by_onednn(model: Any) -> None:
-    """Let oneDNN multiply the matrices of a model on the CPU, in place; in single precision as before.
-
-    The library that torch takes by itself uses half of the vector width of processors other than Intel's.
-    """
+    """Multiply matrices on the CPU with oneDNN, as precise as before and faster off Intel's processors."""
     import torch
     from torch.utils.mkldnn import to_mkldnn
 
@@ -166,10 +155,7 @@ def _by_onednn(model: Any) -> None:
 
 
 class RememberingEmbedder:
-    """Caches another embedder's results, so that planning and running embed the passages only once.
-
-    Beyond ``most_bytes`` the least recently used vectors are dropped first.
-    """
+    """Caches another embedder's vectors, up to ``most_bytes``: planning and running embed passages once."""
 
     def __init__(self, embedder: Embedder, most_bytes: int = _MOST_BYTES) -> None:
         self._embedder = embedder

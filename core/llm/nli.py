@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from core.errors import BackendError
-from core.llm.quiet import quiet
+from core.llm.packaged import quiet
 from core.llm.structured import Ask, generate_json_batch
 from core.llm.types import LLM, Message
 

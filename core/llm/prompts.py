@@ -86,9 +86,8 @@ def answer_messages(
 ) -> tuple[Message, ...]:
     """Return the conversation that asks a question with its passages, each a (label, title, text).
 
-    The label is the retrieval rank in the full set, so it stays the same when another passage is left out.
-    The conversation is the user's turn and, where the style has a prefix, the beginning of the assistant's;
-    where passages are ``apart``, one turn of role ``passage`` for each, then the user's.
+    The user's turn and, where the style has a prefix, the beginning of the assistant's. Labels are retrieval
+    ranks, which stay when another passage is left out.
     """
     chosen = prompt_style(style)
     if chosen.apart:
@@ -99,10 +98,7 @@ def answer_messages(
 def leave_one_out(
     question: str, passages: Sequence[NumberedPassage], style: str = DEFAULT_STYLE
 ) -> list[tuple[Message, ...]]:
-    """Return the conversation with all passages, then those without each, in the order of the passages.
-
-    Passages keep their labels when another one is left out.
-    """
+    """Return the conversation with all passages, then those without each, in order; labels stay."""
     rests = [[*passages[:i], *passages[i + 1 :]] for i in range(len(passages))]
     return [answer_messages(question, shown, style) for shown in (passages, *rests)]
 

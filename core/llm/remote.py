@@ -1,13 +1,15 @@
-"""Calls to a server: many at once, each with a deadline, never more than the server can take."""
+"""Calls to a server: many at once, each with a deadline, and from its replies to answers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.errors import InputError, TransientError
@@ -29,11 +31,7 @@ class Paused(Overloaded):
 
 
 class AdaptiveLimit:
-    """How many calls may run at once: halved when the server is overloaded, regained one by one.
-
-    Additive increase, multiplicative decrease, as in TCP (Chiu and Jain 1989): after an overload the limit
-    grows by one for each full round of successes, up to ``most``. Used on one event loop.
-    """
+    """How many calls may run at once: halved on an overload, then one more per round (Chiu and Jain 1989)."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -75,15 +73,10 @@ class AdaptiveLimit:
 class Remote:
     """Calls to one server, on the event loop that all servers share; safe to share between threads.
 
-    Asynchronous, so that a deadline and a cancel end a call at any point: while connecting, between two bytes
-    of a header, in the middle of an answer. ``most`` limits the calls at once; a call is abandoned after
-    ``timeout`` seconds, however slowly its bytes still arrive. `InputError` unless both are above 0. When the
-    server asks one call for a pause, calls still waiting for their turn fail with the same request, so that
-    all respect the pause.
-
-    ``one_by_one`` is for a server whose slots share nothing: the calls of one `generate` follow each other,
-    so that all but the first find most of their prompt in the slot of the one before; other threads use the
-    other slots.
+    ``most`` limits the calls at once; a call is abandoned after ``timeout`` seconds, however slowly its bytes
+    still arrive. A pause that the server asks of one call fails all that wait for their turn. ``one_by_one``:
+    the server's slots share nothing, so the calls of one `generate` follow each other in one. `InputError`
+    unless both are above 0.
     """
 
     def __init__(self, most: int, timeout: float) -> None:
@@ -105,14 +98,10 @@ class Remote:
     ) -> list[Completion]:
         """Make one ``call`` per request; see `LLM.generate`.
 
-        Calls start in `prefix_order`, and the others only after the first, which the server then remembers.
-
-        A call that fails transiently does not end the others: they finish first, because they are paid for,
-        then the `TransientError` with the longest requested pause is raised. A cancel abandons calls under
-        way.
-
-        A call keeps its place among those at once until ``on_done`` has returned: however fast the server is,
-        a killed process loses no more answers than it may make calls at once.
+        Calls start in `prefix_order`, the others only after the first, which the server then remembers. One
+        that fails transiently does not end the others; the error with the longest requested pause is raised
+        after them. A call keeps its place until ``on_done`` has returned: a kill loses no more answers than
+        run at once.
         """
         results: list[Completion | None] = [None] * len(requests)
         turn = asyncio.Semaphore(1)  # first come, first served
@@ -231,11 +220,7 @@ async def _all_or_first_fatal(tasks: Sequence[asyncio.Future[None]]) -> None:
 
 
 def without_prefill(messages: Sequence[Message]) -> tuple[list[dict[str, str]], str]:
-    """Return the turns for a server, and the begun answer removed from them.
-
-    A prompt may end with the beginning of the model's own turn. Few servers continue it, most would answer it
-    as a turn of its own; so it is not sent, and `without_echo` removes it from an answer that repeats it.
-    """
+    """Return the turns for a server, without a begun answer, and that: few servers continue it."""
     turns = [{"role": m.role, "content": clean(m.content)} for m in messages]
     prefix = turns.pop()["content"] if len(turns) > 1 and turns[-1]["role"] == "assistant" else ""
     return turns, prefix
@@ -249,11 +234,7 @@ def without_echo(text: str, prefix: str) -> str:
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a prompt without a tokenizer.
-
-    About one token for each CJK character and for every four other characters, plus four for each turn:
-    within a third of the truth for the usual vocabularies.
-    """
+    """Estimate tokens within a third: one per CJK character, one per four others, four per turn."""
     total = 0
     for message in messages:
         wide = sum(1 for character in message.content if ord(character) >= 0x2E80)
@@ -264,10 +245,8 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
 def prefix_order(requests: Sequence[Request]) -> list[int]:
     """Return the places of requests, each followed by the one that shares the longest beginning with it.
 
-    A server keeps what it has read of the last prompt and reads only what differs. Behind the baseline come
-    its repeats, then the prompts without the last passage, without the last but one … down to the first. No
-    order of the same prompts shares more, where the first one stays first. Time grows with the square of the
-    number of requests: 1 ms for 13, 0.2 s for 200 long ones.
+    A server reads only what differs from the last prompt: no order that begins with the first shares more.
+    Time grows with the square of the number of requests: 0.2 s for 200 long ones.
 
     >>> from core.llm.types import Message
     >>> prompts = ["one two three", "two three", "one three", "one two"]
@@ -295,3 +274,88 @@ def _shared(one: str, other: str) -> int:
         else:
             high = middle - 1
     return low
+
+
+_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A server's reply to one request."""
+
+    content: str  # including any reasoning
+    finish: str  # stop, length or content_filter
+    reasoned: bool  # whether the server returned reasoning separately
+    tokens: Sequence[tuple[bytes, float]] | None  # with their log-probabilities, where available
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+    def completion(self, request: Request, prefix: str) -> Completion:
+        """Return the answer to a request whose prompt ended with ``prefix``, which was not sent."""
+        rest, never_ended = without_thoughts(self.content)
+        rest = without_echo(rest, prefix)
+        start = len(self.content) - len(rest)  # each step only removes something from the beginning
+        text, stopped = cut_at_stop(rest, request.stop)
+        finish = "stop" if stopped else self.finish
+        if self.finish == "content_filter":
+            text, finish = "", "content_filter"
+        elif never_ended or (not text and finish == "length" and (self.reasoned or start > 0)):
+            text, finish = "", "reasoning"
+        return Completion(
+            text,
+            finish,
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.seconds,
+            self._logprobs(start, text) if request.logprobs and text else None,
+        )
+
+    def _logprobs(self, start: int, text: str) -> tuple[float, ...] | None:
+        if not self.tokens:
+            return None
+        offset = _offset(b"".join(piece for piece, _ in self.tokens), self.content.encode())
+        if offset < 0:
+            return tuple(logprob for _, logprob in self.tokens)
+        begin = offset + len(self.content[:start].encode())
+        end = begin + len(text.encode())
+        kept, position = [], 0
+        for piece, logprob in self.tokens:
+            if position < end and position + len(piece) > begin:
+                kept.append(logprob)
+            position += len(piece)
+        return tuple(kept)
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """Cut a text, stripped, before the first stop sequence; also tell whether there was one."""
+    text = text.lstrip()
+    end = first_stop(text, stop)
+    return text[:end].strip(), end is not None
+
+
+def first_stop(text: str, stop: Sequence[str]) -> int | None:
+    """Return where the first stop sequence begins in a text, or None."""
+    return min((place for place in (text.find(s) for s in stop if s) if place >= 0), default=None)
+
+
+def without_thoughts(text: str) -> tuple[str, bool]:
+    """Remove reasoning from the beginning of a text; tell whether it never ended."""
+    # Some chat formats write the opening tag themselves, so the answer has only the closing one.
+    end = _THOUGHT_ENDS.search(text)
+    if end is not None and not _THOUGHT_BEGINS.search(text, 0, end.start()):
+        text = text[end.end() :]
+    while _THOUGHT_BEGINS.match(text.lstrip()):
+        end = _THOUGHT_ENDS.search(text)
+        if end is None:
+            return "", True
+        text = text[end.end() :]
+    return text, False
+
+
+def _offset(tokens: bytes, content: bytes) -> int:
+    """Where the content begins in the tokens: reasoning may precede it, an end mark may follow."""
+    if tokens.endswith(content):
+        return len(tokens) - len(content)
+    return 0 if tokens.startswith(content) else tokens.rfind(content)

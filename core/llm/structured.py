@@ -90,11 +90,7 @@ def _in_prose(text: str) -> Iterator[Any]:
 
 
 def _behind_prose(text: str, start: int, error: NotJson) -> int:
-    """Return where to continue after a bracket of the prose; raise for broken JSON.
-
-    A bracket of the prose fails at its first word, and is skipped with everything inside. One that fails
-    later or never closes is broken JSON, and no part of it may pass for the whole.
-    """
+    """Return where to go on behind a bracket of prose: it fails at its first word, or is broken JSON."""
     stopped = error.__cause__
     first = _WORD.search(text, start + 1)
     if not isinstance(stopped, json.JSONDecodeError) or first is None or stopped.pos > first.start() - start:
@@ -186,10 +182,9 @@ def generate_json_batch(
 
 
 def canonical(schema: Mapping[str, Any]) -> str:
-    """Return a JSON Schema as one line of text, the same for schemas that ask for the same answers.
+    """Return a JSON Schema as one line of text, its keys sorted except the names of ``properties``.
 
-    Keys are sorted, except the names of ``properties``: a model writes them in their order, so another order
-    may give other answers.
+    A model writes those in their order, so another order may give other answers.
 
     >>> canonical({"type": "object", "properties": {"why": {}, "score": {"type": "number"}}})
     '{"properties":{"why":{},"score":{"type":"number"}},"type":"object"}'

@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from core.errors import BackendError, InputError
-from core.llm.functions import FunctionLLM
-from core.llm.user_function import Outcome, UserFunction
+from core.llm.functions import FunctionLLM, Outcome, UserFunction
 from core.pipeline.steps import ProgressCallback
 from core.run import Run, holds_run
 from core.sources.dataset import Dataset, dataset_of, load_dataset, make_dataset
@@ -36,10 +35,7 @@ _PASSAGES = ("context", "documents", "input_documents", "passages", "docs")
 
 
 def read_questions(questions: Any, documents: Iterable[Any] | None, *, retrieved_elsewhere: bool) -> Dataset:
-    """Read the arguments ``questions`` and ``documents`` of `core.analyze`.
-
-    With ``retrieved_elsewhere`` a function retrieves the passages; those of the questions are not used.
-    """
+    """Read what `core.analyze` gets; with ``retrieved_elsewhere``, questions' own passages do not count."""
     if documents is not None and retrieved_elsewhere:
         raise InputError("Both retrieve and documents are given; passages can come from one of them only.")
     shared = () if retrieved_elsewhere else _documents(documents)
@@ -162,10 +158,7 @@ class Retrieval:
         self._found: dict[int, tuple[str, Found]] = {}
 
     def of(self, data: Dataset, progress: ProgressCallback | None = None) -> Dataset:
-        """Return the data set with the passages of each question, or the reason for none.
-
-        BackendError where the function failed on every question; its cause is the first exception.
-        """
+        """Return the data set with passages; `BackendError` where the function failed on every question."""
         n = len(data.questions)
         outcomes: dict[int, Outcome[Found]] = {}
 
@@ -224,9 +217,7 @@ def as_retrieve(value: Any) -> Any:
 def as_answer(value: Any) -> Any:
     """Return a runnable as a function of question and passages; anything else as it is.
 
-    It is invoked with a mapping, under the names that it asks for: question, input or query; context,
-    documents, input_documents, passages or docs. A prompt template gets the texts of the passages, joined by
-    blank lines, any other runnable the passages themselves.
+    It gets a mapping under the names that it asks for; a prompt template gets the passages as one text.
     """
     if not _is_runnable(value):
         return value

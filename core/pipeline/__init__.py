@@ -4,7 +4,7 @@ from core.pipeline.asking import RetryPolicy
 from core.pipeline.begin import RunOptions, begin, run_id_of
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.plan import CallPlan, Speed, measure_speed, plan_steps
-from core.pipeline.progress import Progress, ProgressLine, duration
+from core.pipeline.progress import ModelTurns, Progress, ProgressLine, Turn, duration
 from core.pipeline.steps import (
     Answered,
     Call,
@@ -16,7 +16,6 @@ from core.pipeline.steps import (
     another_run,
     fill,
 )
-from core.pipeline.turns import ModelTurns, Turn
 
 __all__ = [
     "Answered",

@@ -22,10 +22,9 @@ _SLICE = 0.2  # seconds between looks at a cancel while waiting
 class RetryPolicy:
     """How to retry transient failures of a model; times in seconds.
 
-    ``attempts``: consecutive tries of a batch without a new answer. While the server is overloaded, answers
-    to other batches reset the count: it is working, and this batch will have its turn. Waits double from the
-    first to the longest, with jitter; a longer pause that the server asks for is respected. After ``budget``
-    without a new answer a batch is given up.
+    ``attempts``: tries of a batch without a new answer; while the server is overloaded, answers to other
+    batches reset the count. Waits double from the first to the longest, with jitter, or last as long as the
+    server asks. After ``budget`` without a new answer a batch is given up.
     """
 
     attempts: int = 6
@@ -42,10 +41,7 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class _Batch:
-    """Requests sent together, and the completions so far.
-
-    ``found`` also holds the other completions of the same `Asker.ask`; ``n_new`` counts those of this batch.
-    """
+    """Requests sent together; ``found`` has all completions of the `Asker.ask`, ``n_new`` counts its own."""
 
     requests: dict[str, Request]
     found: dict[str, Completion]
@@ -63,15 +59,12 @@ class _Batch:
 
 
 class Asker:
-    """Calls the model for a step, through `ask` and `score` only; its threads share it.
+    """Calls the model for a step, through `ask`, `score` and `screen`; its threads share it.
 
-    Without ``llm`` both raise InputError. ``cache`` keeps every completion as soon as it arrives; by default
-    they are kept for this asker only. ``cancelled`` is checked after every call and during waits.
-    ``on_answer`` gets ``n_answers`` whenever it grows, one thread at a time; steps call ``on_call`` with each
-    answered call of a question (`core.pipeline.steps.Answered`).
-
-    ``usage`` holds the totals of `ask`: ``calls, cached, prompt_tokens, completion_tokens``. ``n_answers``
-    counts requests and forward passes answered so far, ``n_cached`` those of them that came from the cache.
+    ``cache`` keeps every completion as it arrives, by default for this asker only. ``cancelled`` is checked
+    after every call and during waits. ``on_answer`` gets ``n_answers`` whenever it grows, one thread at a
+    time; steps call ``on_call`` with each `Answered`. ``usage`` has the totals of `ask`, ``n_answers`` those
+    of all, of which ``n_cached`` came from the cache.
     """
 
     def __init__(
@@ -110,17 +103,12 @@ class Asker:
         return self.usage["calls"] + self._n_read
 
     def ask(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
-        """Return a completion for every request, in order.
+        """Return a completion for every request, in order; ``on_done`` gets each at once, from any thread.
 
-        ``on_done`` gets each one at once, from any thread. Identical requests are sent once, also across
-        threads. A request that keeps failing gets a completion with an ``error``, which is not cached, so
-        that the next run sends it again. After a whole batch has failed, the next ones are tried only once
-        until an answer arrives: with a server that is gone, not every question goes through all retries.
-
-        Raises `Cancelled` (finished calls are in the cache; of a killed process, too, all but those under
-        way: at most ``capabilities.parallel``, or what the model answers together), `CacheError` where a
-        completion could not be kept, and the model's own error once retries are used up, where nothing was
-        answered.
+        Identical requests are sent once, also across threads. One that keeps failing gets an ``error``, which
+        is not cached. After a whole batch has failed, the next ones are tried only once until an answer
+        arrives. Raises `Cancelled` (finished calls are in the cache), `CacheError`, and the model's own error
+        where nothing was answered.
         """
         self._stop_if_cancelled()
         llm = self._model
@@ -158,11 +146,10 @@ class Asker:
     def score(
         self, messages: Sequence[Sequence[Message]], answers: Sequence[str], *, at_once: bool = False
     ) -> list[tuple[float, ...] | None]:
-        """Return the log-probabilities of each given answer's tokens, by the model's ``score``.
+        """Return the log-probabilities of each given answer's tokens; None, not cached, where that failed.
 
-        For models with ``capabilities.answer_logprob``; None, which is not cached, where scoring failed.
-        After a cancel finished forward passes are in the cache. ``at_once`` passes everything that is not in
-        the cache to the model in one call, in the order given: what conversations share can be read once.
+        ``at_once`` passes all that is not cached to the model in one call: what conversations share is read
+        once.
         """
         llm: Any = self._model
         pairs = list(zip(messages, answers, strict=True))
@@ -185,10 +172,7 @@ class Asker:
     def screen(
         self, messages: Sequence[Message], without: Sequence[Sequence[Message]], answers: Sequence[str]
     ) -> list[list[tuple[float, ...] | None]]:
-        """Estimate the log-probabilities of given answers, by the model's ``screen``.
-
-        For models with ``capabilities.screen``. Not cached: the cache keeps what is exact.
-        """
+        """Estimate the log-probabilities of given answers; not cached: the cache keeps what is exact."""
         llm: Any = self._model
         self._stop_if_cancelled()
         found: list[list[tuple[float, ...] | None]] = llm.screen(messages, without, answers, self._cancelled)
@@ -300,10 +284,7 @@ class Asker:
 
 
 def _parts(todo: Mapping[str, tuple[Sequence[Message], str]]) -> Iterator[list[str]]:
-    """Yield keys in parts of about `_READ_AT_ONCE`; answers to one conversation, which is read once, are one.
-
-    Not split however many they are, where they stand together.
-    """
+    """Yield keys in parts of about `_READ_AT_ONCE`, never cut between answers to one conversation."""
     part: list[str] = []
     for key, (turns, _) in todo.items():
         if len(part) >= _READ_AT_ONCE and turns != todo[part[-1]][0]:

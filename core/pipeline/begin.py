@@ -92,10 +92,7 @@ class RunOptions:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, without an embedding model that is not given.
-
-        Run ids are hashes of these.
-        """
+        """Return the settings as JSON, whose hash is in run ids: without an embedding model not given."""
         settings = asdict(self)
         if self.embedding_model is None:
             del settings["embedding_model"]
@@ -104,11 +101,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages of one question, best first.
-
-    ``n_gold`` counts the gold passages of the whole collection, None where gold is unknown; ``problem`` is
-    the reason why there are no passages.
-    """
+    """The passages of one question, best first, or a ``problem``; ``n_gold`` of the whole collection."""
 
     passages: tuple[PassageIn, ...] = ()
     n_gold: int | None = None
@@ -148,11 +141,7 @@ class _Collection:
 
 
 class PassageFinder:
-    """Finds the passages of questions; threads may share it.
-
-    Documents that several questions share (the same tuple object) are indexed once. By default ``embedder``
-    is the one that this process shares for the embedding model.
-    """
+    """Finds the passages of questions; threads may share it. Documents in the same tuple are indexed once."""
 
     def __init__(self, options: RunOptions, embedder: Embedder | None = None) -> None:
         self._options = options

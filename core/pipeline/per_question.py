@@ -20,8 +20,8 @@ Answers = Mapping[tuple[str, int], Completion]
 class PerQuestion(ABC):
     """Base class of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
 
-    ``kinds`` describes each kind of its calls. ``grows`` names the options that only say how much is asked:
-    rows made with less of it are kept, and `calls` and `rows` find them in ``question.filled``.
+    ``kinds`` describes its calls. ``grows`` names options that only say how much is asked: rows made with
+    less are kept, in ``question.filled``.
     """
 
     name: ClassVar[str]

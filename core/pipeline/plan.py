@@ -35,10 +35,9 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class StepCalls:
-    """The calls of one step; counts and tokens mean the same as in `CallPlan`.
+    """The calls of one step; empty where only ``about`` how many is known.
 
-    ``calls`` is empty where only ``about``, an estimate of their number, is known; ``first`` are the calls of
-    the first question, or others, for timing.
+    ``first`` are the calls of the first question, or others, for timing.
     """
 
     step: str
@@ -61,13 +60,13 @@ class StepCalls:
         return max(0, sum(self.calls.values()) - self.n_duplicates - self.n_cached)
 
 
+def _total(name: str, about: str) -> property:
+    return property(lambda plan: sum(getattr(step, name) for step in plan.steps), doc=about)
+
+
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """The calls left to make in a run with questions, passages and the answers so far.
-
-    ``estimated``: counts are scaled up from a sample of questions. ``seconds`` is None before a model is
-    timed.
-    """
+    """The calls left to make in a run; ``estimated`` from a sample, ``seconds`` once a model is timed."""
 
     run: Run = field(repr=False)
     steps: tuple[StepCalls, ...]
@@ -87,30 +86,11 @@ class CallPlan:
         """All calls known in advance, duplicates and cached ones included."""
         return sum(self.calls.values())
 
-    @property
-    def n_duplicates(self) -> int:
-        """Calls saved because an identical one is in the plan."""
-        return sum(step.n_duplicates for step in self.steps)
-
-    @property
-    def n_cached(self) -> int:
-        """Calls answered from the cache."""
-        return sum(step.n_cached for step in self.steps)
-
-    @property
-    def n_to_ask(self) -> int:
-        """Calls known in advance that are neither duplicate nor cached."""
-        return sum(step.n_to_ask for step in self.steps)
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Tokens of all prompts left to send."""
-        return sum(step.prompt_tokens for step in self.steps)
-
-    @property
-    def completion_tokens(self) -> int:
-        """Maximum tokens of the answers to these prompts."""
-        return sum(step.completion_tokens for step in self.steps)
+    n_duplicates = _total("n_duplicates", "Calls saved because an identical one is in the plan.")
+    n_cached = _total("n_cached", "Calls answered from the cache.")
+    n_to_ask = _total("n_to_ask", "Calls known in advance that are neither duplicate nor cached.")
+    prompt_tokens = _total("prompt_tokens", "Tokens of all prompts left to send.")
+    completion_tokens = _total("completion_tokens", "Maximum tokens of the answers to these prompts.")
 
     @property
     def n_without_passages(self) -> int:
@@ -118,10 +98,7 @@ class CallPlan:
         return int((~self.run.queries["query_id"].isin(self.run.passages["query_id"])).sum())
 
     def timed(self, *speeds: Speed) -> CallPlan:
-        """Return the same plan with its ``seconds``, without steps whose model was not timed.
-
-        A step that was not timed itself takes the speed of its model in another one.
-        """
+        """Return the plan with ``seconds`` of the steps whose model was timed, in this step or another."""
         in_step = {speed.step: speed.seconds_per_token for speed in speeds}
         of_model = {speed.model: speed.seconds_per_token for speed in speeds}
         seconds, steps = 0.0, []
@@ -195,9 +172,8 @@ def plan_steps(
 ) -> CallPlan:
     """Count the calls of steps for the questions with missing cells.
 
-    ``llms`` holds the model of each step by the step's name: it counts tokens and is not called. What is in
-    ``cache`` counts as cached. Calls are exact up to 500 questions, tokens up to 20; beyond, scaled up from
-    an even sample.
+    ``llms``, by the step's name, count tokens and are not called. Calls are exact up to 500 questions, tokens
+    up to 20; beyond, scaled up from an even sample.
     """
     planned, seen = [], set[str]()
     estimated = False
@@ -287,14 +263,11 @@ def _prompt_tokens(per_question: Sequence[Sequence[Call]], to_ask: Sequence[Call
 
 
 def measure_speed(llm: LLM, step: StepCalls, cache: CompletionCache | None = None) -> Speed:
-    """Time the first calls of a step, for `CallPlan.timed`.
+    """Time the first calls of a step; `BackendError` where the model fails or has no call.
 
-    `BackendError` where the model fails or has no call. ``cache`` keeps the calls for the run; where it holds
-    them already, their recorded times are used.
-
-    Cost: two calls, none where they are cached; the first warms the model up. A model that takes one at a
-    time may read once what the prompts of a question begin with: it is timed on all of the first question
-    where that is less than a tenth of the step.
+    Cost: two calls, none where ``cache`` has them; the first warms the model up. A model that takes one at a
+    time may read once what prompts share: it is timed on all of the first question where that is under a
+    tenth.
     """
     whole = llm.capabilities.parallel == 1 and len(step.first) < _TIMED * step.n_to_ask
     calls = step.first if whole else step.first[:2]

@@ -24,10 +24,7 @@ OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question of a run for a step: its row of ``queries``, those of ``passages`` in prompt order.
-
-    ``filled`` are the rows that the step has added so far, by table. Missing values are None.
-    """
+    """A question's rows: of ``queries``, ``passages`` in prompt order, and those ``filled`` by the step."""
 
     query_id: str
     query: Mapping[str, Any]
@@ -60,10 +57,7 @@ def cleared(
     kept: Mapping[str, pd.DataFrame] = MappingProxyType({}),
     now: Mapping[str, Any] = MappingProxyType({}),
 ) -> Run:
-    """Return the run without some cells (columns by table, or whole tables) and the facts of these steps.
-
-    Tables in ``kept`` take the place of the cleared ones, and facts in ``now`` that of the old ones.
-    """
+    """Return the run without some cells and facts; ``kept`` tables and ``now`` facts take their places."""
     tables = dict(run.tables)
     for name, columns in cells.items():
         frame = run[name].assign(**dict.fromkeys(columns)) if columns else run[name].iloc[:0]
@@ -83,8 +77,7 @@ def merged(
 ) -> Run:
     """Return the run with new rows of some questions, in the order of its questions.
 
-    Where ``cells`` names columns of a table, the given columns are replaced in the rows of the same key;
-    where it names none, all rows of these questions are replaced.
+    Columns in ``cells`` are replaced by key; without columns, all rows of these questions are.
     """
     tables = dict(run.tables)
     order = pd.Index(run.queries["query_id"])

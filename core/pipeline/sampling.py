@@ -29,11 +29,7 @@ def drawn(
     temperatures: tuple[float, float] = TEMPERATURES,
     top_ps: tuple[float, float] = TOP_PS,
 ) -> Request:
-    """Return the request of one sample, by number from 1: the same for every question.
-
-    Questions can be compared only where their samples were drawn alike; and a tenth sample is the same
-    whether ten are asked for or twenty.
-    """
+    """Return the request of one sample, by number from 1: alike for all questions and sample sizes."""
     rng = np.random.default_rng([seed, number])
     temperature, top_p = (round(float(rng.uniform(*limits)), 4) for limits in (temperatures, top_ps))
     return replace(request, temperature=temperature, top_p=top_p, seed=seed + number, logprobs=True)

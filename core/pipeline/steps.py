@@ -42,11 +42,10 @@ _COUNTED_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field of a step is named on the command line and on screen, and what it means.
+    """How a field of a step is named on the command line and, with a ``title``, on screen, and what it means.
 
-    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. On screen
-    it has its ``title``, and is left out without one; ``choices`` are values with their titles. ``where``
-    names another option of the same form, and the value it must have for this one to mean anything.
+    Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. ``where``
+    names another option and the value it must have for this one to mean anything.
     """
 
     name: str
@@ -87,10 +86,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class PlanChoice:
-    """What a step costs with one value of an option: about how many calls and prompt tokens.
-
-    ``expected`` says what its results are like; ``seconds`` is None before the model is timed.
-    """
+    """What a step costs with one value of an option; ``expected`` says what its results are like."""
 
     name: str
     calls: int
@@ -111,9 +107,8 @@ class PlanChoice:
 class StepPlan:
     """The calls of a step for some questions; where they are not known, ``about`` how many and their tokens.
 
-    ``timed`` are calls that only measure what a token costs, where ``calls`` are not known. ``kinds`` says
-    what each kind of call is for, ``notes`` what the estimate assumes; ``choices`` are the values of an
-    option that trades cost for exactness.
+    ``timed`` only measure what a token costs; ``choices`` are values of an option that trades cost for
+    exactness.
     """
 
     calls: tuple[Call, ...] = ()
@@ -128,8 +123,8 @@ class StepPlan:
 class StepWork(Protocol):
     """A step at work on one run; subclass it for the defaults.
 
-    ``settings`` is plain JSON: rows made under other settings, or by another model, are cleared and made
-    again. ``batch`` questions are passed to `work` at once, by several threads where ``parallel``.
+    Rows of other ``settings`` (plain JSON) or another model are made again. ``batch`` questions go to `work`
+    at once.
     """
 
     settings: Mapping[str, Any]
@@ -185,11 +180,7 @@ class Step(Protocol):
         return None
 
     def open(self, run: Run, asker: Asker) -> StepWork:
-        """Return the step at work on a run; loads no model and makes no call yet.
-
-        ``run.manifest["steps"][name]`` holds the facts of an earlier `fill` with the same settings, else at
-        most ``options`` and ``model``.
-        """
+        """Return the step at work on a run, without a call yet; its facts there are of the same settings."""
         ...
 
 
@@ -252,8 +243,8 @@ def drive(
 ) -> Iterator[tuple[Step, Run, Run]]:
     """Fill a run by several steps in turn; yield each with the run before and after it.
 
-    ``around`` is entered for each step and gives its ``progress``; ``options`` are those of `fill`.
-    `InputError`, before any call, where a step cannot work with its model.
+    ``around`` is entered for each step and gives its ``progress``. `InputError`, before any call, as
+    `check_models`.
     """
     check_models(run, steps, llms)
     for step in steps:
@@ -283,10 +274,7 @@ def options_of(step: Step) -> dict[str, Any]:
 
 
 def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None]) -> Run:
-    """Return a copy of a run, with the run as its parent, for steps to fill; ``llms`` by the step's name.
-
-    The same run, options and models give the same run id, so that a stopped job is found again.
-    """
+    """Return a child of a run for steps to fill; same run, options and models give the same run id."""
     identity: list[Any] = [run.run_id]
     for step in steps:
         llm = llms.get(step.name) if step.needs_llm else None

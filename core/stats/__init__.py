@@ -26,13 +26,16 @@ from core.stats.correlation import (
     n_apart,
 )
 from core.stats.intervals import (
+    Interval,
     bootstrap_interval,
     bootstrap_intervals,
     cases_needed,
     clustered_interval,
+    known_pairs,
     mean_in_unit,
     mean_interval,
     paired_interval,
+    resamples,
     wilson_interval,
 )
 from core.stats.ranking import (
@@ -48,7 +51,6 @@ from core.stats.ranking import (
     prr,
     risk_coverage,
 )
-from core.stats.shared import Interval, known_pairs, resamples
 from core.stats.significance import (
     holm,
     paired_permutation_test,

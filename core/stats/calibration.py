@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from core.arrays import Floats
-from core.stats.intervals import wilson_interval
-from core.stats.shared import known_pairs
+from core.stats.intervals import known_pairs, wilson_interval
 
 DEFAULT_BINS = 15
 _RIDGE = 0.01  # keeps separated classes finite; a hundredth of scikit-learn's default penalty

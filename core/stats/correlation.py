@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtr
 
 from core.arrays import Floats, Ints
-from core.stats.shared import known_values
+from core.stats.intervals import known_values
 
 FEWEST_CASES = 10  # of a correlation: below, the interval of Bonett and Wright is not known to hold
 FEWEST_APART = 5  # cases off the most common value: fewer make a correlation the matter of a few cases

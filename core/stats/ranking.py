@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, ndtr, ndtri, stdtr, stdtrit
 
 from core.arrays import Floats
-from core.stats.shared import UNDEFINED, Interval, known_pairs
+from core.stats.intervals import UNDEFINED, Interval, known_pairs
 
 FEWEST_OF_EACH = 15  # positives, and negatives: with fewer no test of two AUROCs keeps its level
 _EXACT_UP_TO = 50_000_000  # steps of the exact distribution of a rank sum: below a tenth of a second

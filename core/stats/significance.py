@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from core.arrays import Floats
-from core.stats.shared import CELLS, known_pairs
+from core.stats.intervals import CELLS, known_pairs
 
 _RECURSION_UP_TO = 1_000  # trials; every term of the recursion is positive, so even tiny tails are precise
 

@@ -24,10 +24,7 @@ _HEAD = 160
 
 
 def is_abstention(text: str) -> bool:
-    """Tell whether an answer is a refusal to answer, or says that the answer is not known.
-
-    English, Vietnamese or Chinese, in any Unicode form. False for an empty answer, which has a status of its
-    own.
+    """Tell whether an answer is a refusal, or says that the answer is not known; False for an empty one.
 
     >>> [is_abstention(t) for t in ("I don’t know.", "Không biết", "我不知道。", "Paris", "")]
     [True, True, True, False, False]

@@ -43,9 +43,7 @@ def word_diff(before: str, after: str) -> list[tuple[Operation, str]]:
 
 
 def shorten_same(pieces: Sequence[tuple[Operation, str]], keep: int = 8) -> list[tuple[Operation, str]]:
-    """Cut the middle out of long stretches of a `word_diff` that did not change, so that what did is seen.
-
-    ``keep`` words (at least 1) stay on each side that a change is next to.
+    """Cut the middle out of what did not change in a `word_diff`, but for ``keep`` words next to a change.
 
     >>> shorten_same([("same", "As far as is known it opened in "), ("added", "1914")], keep=2)
     [('same', '… opened in '), ('added', '1914')]

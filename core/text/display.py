@@ -33,9 +33,7 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with one kind of line break, and a sign in place of characters that only act.
-
-    Among them are the escape sequences that a terminal obeys.
+    r"""Return a text with one kind of line break, and a sign for characters that act, as in a terminal.
 
     >>> visible("a\x1b[2J\r\nb")
     'a�[2J\nb'

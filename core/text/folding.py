@@ -20,10 +20,7 @@ _MARKS = str.maketrans(
 
 
 def folded(text: str) -> str:
-    """Return a text in the form that the rest of this package reads.
-
-    Accents composed (NFC), apostrophes straight, full-width letters and digits of the usual width,
-    traditional Chinese characters simplified, one for one. Capitals stay.
+    """Return a text as the rest of this package reads it, capitals kept.
 
     >>> folded("臺灣的１５％ isn’t")
     "台湾的15% isn't"

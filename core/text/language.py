@@ -23,12 +23,10 @@ _FEW = 8  # letters; fewer tell py3langid nothing
 
 
 def language(text: str, other: str | None = None) -> Language:
-    """Return the language of a text; English for another one that has Latin letters.
+    """Return the language of a text; ``other``, else English, where it has too few Latin letters to tell.
 
-    Chinese by its characters, traditional where one of them has a simpler form; English against Vietnamese by
-    letters that only Vietnamese has, else by py3langid, which knows Vietnamese typed without accents.
-
-    ``other`` decides where the text has too few letters to tell.
+    Chinese by its characters, traditional where one has a simpler form; English against Vietnamese by letters
+    that only Vietnamese has, else by py3langid.
 
     >>> [language(text) for text in ("Who built it?", "Ai xây cầu?", "谁造的？", "誰造的？")]
     ['en', 'vi', 'zh-Hans', 'zh-Hant']

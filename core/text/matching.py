@@ -41,9 +41,7 @@ _NEAR = 3  # words between a negation and what it rejects
 def chosen(question: str, answer: str) -> str | None:
     """Return the option of a question ("…, A or B?", "A and B, which …?") that an answer chooses, as asked.
 
-    The answer may name both: what it says of them counts, "A opened before B", not which words it holds. ""
-    where it names both and chooses none; None where the question offers no two options, or the answer names
-    neither.
+    "" where it names both and chooses none; None where the question offers none or the answer names none.
 
     >>> chosen("Which is older, the mill or the dam?", "The dam was built after the mill.")
     'the mill'
@@ -176,10 +174,7 @@ def _says(text: str, references: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=16_384)
 def _needed(known: str) -> tuple[str, ...]:
-    """Return words that stand in every text that says a reference answer: seen without reading the text.
-
-    Only plain words of ASCII: all others may be written in another way. With amounts none are sure.
-    """
+    """Return plain ASCII words that stand in every text that says a reference; with amounts none are sure."""
     said = _said(known)
     if said != _said(known, True):
         return ()

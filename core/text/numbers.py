@@ -15,11 +15,9 @@ _LARGEST = 1e300
 
 
 class WrittenNumber(NamedTuple):
-    """A number at ``text[start:end]`` of a folded text.
+    """A number at ``text[start:end]`` of a folded text, with its readings, the likeliest first.
 
-    ``values``: its readings, the likeliest first: "1.794" is 1.794 or 1794. ``unscaled``: those without
-    "million" and the like. ``ordinal``: it counts nothing, as in "the 19th". ``percent``: the words
-    themselves say so (百分之).
+    ``unscaled``: those without "million" and the like. ``ordinal``: it counts nothing. ``percent``: 百分之.
     """
 
     start: int
@@ -135,10 +133,7 @@ def is_vietnamese(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def numbers(text: str) -> tuple[WrittenNumber, ...]:
-    """Find the numbers of a text that is folded (`core.text.folding.folded`), in order, years and days too.
-
-    A lone "one", "một" or "一" is mostly an article or pronoun, and is one of them here.
-    """
+    """Find the numbers of a `folded` text in order, also years, days and a lone "one", mostly a pronoun."""
     return tuple(_numbers(text))
 
 

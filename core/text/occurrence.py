@@ -28,13 +28,11 @@ class Phrase(NamedTuple):
 
 
 def phrases(text: str, passages: Sequence[str], asked: str = "") -> list[Phrase]:
-    """Cut what a text says into the longest phrases that passages say word for word.
+    """Cut the first 400 words of a text into the longest phrases that passages say word for word.
 
-    Words are compared by their stems and numbers by value, so "fifteen arches" is in "15 arches". Words of
-    the question say nothing of their own, nor do stop words: no phrase begins or ends with one, unless there
-    are no others. Words in a row that no passage says are one phrase without a place.
-
-    Of a long text the first 400 words are cut; ``asked`` is the question.
+    Compared are stems, and numbers by value. No phrase begins or ends with a stop word or a word of
+    ``asked``, the question, unless there are no others. Words in a row that no passage says are one phrase
+    without a place.
 
     >>> passages = ["Mary Moss spoke in 1994.", "In 1995 it opened."]
     >>> [(one.text, one.places) for one in phrases("Opened in 1995 by Mary Moss", passages, "What opened?")]
@@ -83,10 +81,7 @@ def _places(tokens: Sequence[Token], said: Sequence[str]) -> tuple[int, ...]:
 
 
 def origins(answer: str, references: Sequence[str], passages: Mapping[str, str], asked: str = "") -> str:
-    """Say in which passages the words of an answer and of its reference occur; "" where nothing can be said.
-
-    Of the references the one is told that most of is in a passage. ``passages`` are texts by what a passage
-    is called (its retrieval rank), ``asked`` is the question.
+    """Say in which passages, by what they are called, an answer's and a reference's words occur; "" for none.
 
     >>> origins("in 1995", ["1893"], {"2": "It opened in 1893.", "3": "A fire in 1995."}, "When did it open?")
     '“1995” occurs in passage 3; the reference “1893” in passage 2.'
@@ -139,9 +134,7 @@ def _cut(text: str) -> str:
 
 
 def marked(text: str, wanted: Mapping[str, Collection[str]]) -> list[tuple[str, str]]:
-    """Cut a text into pieces ``(kind, piece)`` that are the words of a kind, or the text between.
-
-    Joined they are the text. ``wanted`` has the stems of each kind; the first kind that has a word marks it.
+    """Cut a text into pieces ``(kind, piece)``: words with the stems of the first such kind, or between.
 
     >>> marked("Opened in 1893.", {"answer": telling("1995"), "reference": telling("1893")})
     [('', 'Opened in '), ('reference', '1893'), ('', '.')]
@@ -155,11 +148,9 @@ def marked(text: str, wanted: Mapping[str, Collection[str]]) -> list[tuple[str, 
 
 
 def snippet(text: str, wanted: Mapping[str, Collection[str]], length: int = 150) -> list[tuple[str, str]]:
-    """Return the part of a text, `marked`, that has most of the words that matter.
+    """Return the part of a text, `marked`, about ``length`` letters wide, with most of the words that matter.
 
-    Where it is cut there is an ellipsis. Each word counts once; those of the question count less, since most
-    of the passages that were retrieved have them. ``wanted`` has the stems of each kind; the part has about
-    ``length`` characters, and one that is twice as wide counts twice.
+    Each word counts once; those of the question less, since most passages have them.
 
     >>> snippet("a " * 200 + "opened in 1893 by her", {"reference": {"#1893"}}, 20)
     [('', '… in '), ('reference', '1893'), ('', ' by her')]

@@ -164,10 +164,7 @@ class Agreement(NamedTuple):
 
 
 def by_outcome(likeness: NDArray[np.float64], status: Sequence[str]) -> NDArray[np.float64]:
-    """Set the likeness of texts of which at least one is no answer: 1 for equal outcomes, else 0.
-
-    Two refusals are alike, however they are worded, and so are two empty answers; neither is like an answer.
-    ``status`` is that of each text: `core.text.abstention.answer_status`.
+    """Set the likeness of texts of which at least one is no answer: 1 for equal ``status``, else 0.
 
     >>> by_outcome(np.full((3, 3), 0.5), ["answered", "abstained", "abstained"]).tolist()
     [[0.5, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]

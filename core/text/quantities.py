@@ -17,11 +17,9 @@ _CACHE = 16_384
 
 
 class Quantity(NamedTuple):
-    """A number of a text.
+    """A number of a text: its readings in the base unit, the likeliest first; ``loose``: a bound or rough.
 
-    ``values`` are its readings in the base unit, the likeliest first: "1.794" is 1.794 or 1794. ``kind`` is
-    what it counts: a dimension ("length"), "#" and a noun ("#passenger"), or "" where nothing follows.
-    ``loose``: the text gives a bound or a rough number.
+    ``kind`` is a dimension ("length"), "#" and a noun ("#passenger"), or "" where nothing is counted.
     """
 
     values: tuple[float, ...]
@@ -108,9 +106,7 @@ _LOOSE = regex.compile(
 
 @lru_cache(maxsize=_CACHE)
 def dates(text: str) -> tuple[Date, ...]:
-    """Return the dates and years of a text, in any notation and in no particular order.
-
-    "5/3/2024" has two readings except in Vietnamese.
+    """Return the dates and years of a text, in any notation and order; 5/3/2024 is two, but for Vietnamese.
 
     >>> dates("二〇二四年三月五日") == dates("ngày 5/3/2024") == dates("March 5, 2024")
     True

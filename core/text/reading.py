@@ -138,9 +138,7 @@ def content_stems(text: str) -> tuple[str, ...]:
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text that say something of its subject, in order; all words where none does.
-
-    Stop words and negations of English, Vietnamese and Chinese are left out.
+    """Return the words of content of a text, neither stop words nor negations; all where there are none.
 
     >>> content_words("The mill was not built by the river.")
     ('mill', 'built', 'river')
@@ -169,9 +167,7 @@ def negations(text: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=_CACHE)
 def denied(text: str) -> frozenset[str]:
-    """Return the stems that negations are about: the words of content behind each, in the same clause.
-
-    Where there is none behind it, those ahead of it.
+    """Return the stems of content behind each negation in its clause; of those ahead where there are none.
 
     >>> sorted(denied("The bridge wasn't destroyed by the flood, but it is old."))
     ['destroy', 'flood']

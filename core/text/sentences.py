@@ -191,10 +191,7 @@ def _is_abbreviation(before: str, after: str) -> bool:
 
 
 def _inside(block: str) -> tuple[list[bool], set[int]]:
-    """Mark what is inside brackets and quotations, and where straight quotation marks open.
-
-    A quotation that begins where a sentence does may contain whole sentences: it may be split.
-    """
+    """Mark what is inside brackets and quotations (not whole sentences), and where straight ones open."""
     steps = [0] * (len(block) + 1)
     pairs, openers = _straight_quotes(block)
     for begin, end in [*_bracket_pairs(block), *pairs]:

@@ -28,10 +28,7 @@ class _Unusable(NamedTuple):
 
 
 def finite(value: Any) -> float | None:
-    """Return a finite number as a float, also from numpy and torch scalars.
-
-    None for anything else: truth values, texts, NaN, infinities, integers beyond the largest float.
-    """
+    """Return a finite number as a float, also from numpy and torch; None for truth values and all else."""
     if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
         return None
     try:
@@ -70,13 +67,11 @@ def read_json(text: str, *, repair: bool = False) -> Any:
 
 
 class JsonReader:
-    """Reads JSON of any origin.
+    """Reads JSON of any origin; bare line breaks in strings are accepted.
 
-    Refuses an object that repeats a name, numbers that are not finite or have more than 308 digits, halves of
-    surrogate pairs, and values nested deeper than ``max_depth``. Bare line breaks in strings are accepted.
-
-    With ``repair`` such numbers become None and such halves are replaced instead, counted in ``n_missing``
-    and ``n_replaced``: data frames write NaN, and one odd cell should not cost a file.
+    Refuses repeated names, numbers not finite or over 308 digits, halves of surrogate pairs, and too deep
+    values. With ``repair`` such numbers become None and such halves are replaced, counted in ``n_missing``,
+    ``n_replaced``.
     """
 
     def __init__(self, *, repair: bool = False, max_depth: int = MAX_DEPTH) -> None:

@@ -79,8 +79,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def passages(text: str, size: int = 100) -> list[Passage]:
     """Cut a text into consecutive windows of exactly ``size`` words, at least 1; the last may be shorter.
 
-    ``text[p.start:p.end] == p.text``. A passage runs from its first word to the start of the next passage, so
-    punctuation stays with the word before it; outer white space is left out. ValueError for a size below 1.
+    Each runs to the first word of the next, without outer white space. ValueError for a size below 1.
 
     >>> [p.text for p in passages("One two, three. Four", size=3)]
     ['One two, three.', 'Four']

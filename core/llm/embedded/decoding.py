@@ -1,18 +1,148 @@
-"""How tokens are chosen and where an answer ends, for models in this process."""
+"""How tokens are chosen, kept to a JSON Schema if asked, and where an answer ends."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.llm.embedded.constrained import Guided, SchemaMask, token_bytes
+from core.errors import InputError
+from core.llm.embedded.loading import special_tokens
 from core.llm.embedded.scoring import Recorder
-from core.llm.received import cut_at_stop, first_stop
+from core.llm.remote import cut_at_stop, first_stop
 from core.llm.types import Completion, IsCancelled, Request, stop_if
+
+_KEPT = 8  # compiled schemas
+# The automaton is that of outlines-core. Its logits processors need a compiler on the user's machine, take
+# one schema for a whole batch, let control tokens into strings, and lose parts of characters.
+
+
+class Grammars:
+    """The schemas compiled for one model, the last few kept; ``end`` is the token that ends an answer.
+
+    Compiling takes 0.03 to 0.3 s. Numeric bounds and the like are left to the validation of the reply.
+    """
+
+    def __init__(self, tokenizer: Any, end: int | None) -> None:
+        self._tokenizer = tokenizer
+        self._end = end
+        self._tokens: Any = None
+        self._compiled: OrderedDict[str, Any] = OrderedDict()
+
+    def guide(self, schema: str) -> Guided:
+        """Return a fresh automaton for one answer; `InputError` where the schema cannot be compiled."""
+        if self._end is None:
+            raise _uncompilable("the model has no token that ends an answer")
+        if schema not in self._compiled:
+            self._compiled[schema] = self._compile(schema)
+            if len(self._compiled) > _KEPT:
+                self._compiled.popitem(last=False)
+        self._compiled.move_to_end(schema)
+        from outlines_core import Guide
+
+        return Guided(Guide(self._compiled[schema]), self._end)
+
+    def _compile(self, schema: str) -> Any:
+        from outlines_core import Index, Vocabulary
+        from outlines_core.json_schema import build_regex_from_schema
+
+        if self._tokens is None:
+            self._tokens = Vocabulary(self._end, token_bytes(self._tokenizer))
+        try:
+            return Index(build_regex_from_schema(schema), self._tokens)
+        except Exception as error:  # outlines-core raises several kinds, for schema, pattern and vocabulary
+            raise _uncompilable(str(error).strip().split("\n")[0] or type(error).__name__) from error
+
+
+class Guided:
+    """The state of one answer in its automaton."""
+
+    def __init__(self, guide: Any, end: int) -> None:
+        self._guide = guide
+        self._end = end
+        self.complete = False
+
+    def allowed(self, width: int) -> NDArray[np.bool_]:
+        """Return which of the model's ``width`` tokens may come next."""
+        words = np.zeros((width + 31) // 32, dtype=np.int32)
+        if not self.complete:
+            self._guide.write_mask_into(words.ctypes.data, words.size, words.itemsize)
+        allowed = np.unpackbits(words.view(np.uint8), bitorder="little")[:width].astype(bool)
+        if not allowed.any():  # complete, or a vocabulary that cannot spell what must follow
+            allowed[self._end] = True
+        return allowed
+
+    def advance(self, token: int) -> None:
+        """Take the chosen token; ``complete`` becomes true once nothing can follow."""
+        if self.complete or token == self._end:
+            self.complete = True
+            return
+        self._guide.advance(token, return_tokens=False)
+        self.complete = self._guide.is_finished() and set(self._guide.get_tokens()) <= {self._end}
+
+
+class SchemaMask:
+    """Logits processor: excludes every token that a row's automaton forbids."""
+
+    def __init__(self, guides: Sequence[Guided | None]) -> None:
+        self._guides = guides
+
+    def __call__(self, _input_ids: Any, scores: Any) -> Any:
+        """Return the scores, -inf where a token is forbidden."""
+        import torch
+
+        scores = scores.clone()
+        for row, guide in enumerate(self._guides):
+            if guide is not None:
+                allowed = torch.from_numpy(guide.allowed(scores.shape[-1])).to(scores.device)
+                scores[row] = scores[row].masked_fill(~allowed, float("-inf"))
+        return scores
+
+
+def token_bytes(tokenizer: Any) -> dict[bytes, list[int]]:
+    """Return the bytes, not letters, that each token adds to a text; control tokens are left out."""
+    specials = special_tokens(tokenizer)
+    spell = _token_speller(tokenizer)
+    found: dict[bytes, list[int]] = {}
+    for token, number in tokenizer.get_vocab().items():
+        spelled = b"" if token in specials else spell(token)
+        if spelled:
+            found.setdefault(spelled, []).append(number)
+    return found
+
+
+def _token_speller(tokenizer: Any) -> Callable[[str], bytes]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    decoder = json.dumps(json.loads(backend.to_str())["decoder"]) if backend is not None else ""
+    if '"ByteLevel"' not in decoder:
+        return _piece
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    added = {str(token) for token in tokenizer.added_tokens_decoder.values()}
+    byte = {character: value for value, character in bytes_to_unicode().items()}
+
+    def byte_level(token: str) -> bytes:
+        if token in added or not byte.keys() >= set(token):
+            return token.encode()
+        return bytes(byte[character] for character in token)
+
+    return byte_level
+
+
+def _piece(token: str) -> bytes:
+    """Spell a token of the SentencePiece family: a low line block is a space, <0x0A> a single byte."""
+    if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+        return bytes.fromhex(token[3:5])
+    return token.replace("\u2581", " ").encode()
+
+
+def _uncompilable(why: str) -> InputError:
+    return InputError(f"The model cannot be kept to this JSON Schema: {why[:300].rstrip(' .')}.")
 
 
 def stop_sequences(request: Request) -> tuple[str, ...]:
@@ -61,9 +191,7 @@ def to_completion(
 ) -> Completion:
     """Return the answer in one row of tokens, without the prompt's size and the latency.
 
-    The row ends after ``length`` tokens where `Ending` ended it (None: it did not), or before the first token
-    of ``ends``; what follows is the padding of its batch. ``logprobs``, one for each token of the row, are
-    cut to the tokens that begin before a stop sequence.
+    ``length`` None: `Ending` did not end it; what follows one of ``ends`` is padding.
     """
     tokens = row[:length]
     ended = next((i for i, token in enumerate(tokens) if token in ends), None)
@@ -88,12 +216,7 @@ def _text_tokens(tokenizer: Any, tokens: list[int], stop: Sequence[str]) -> int:
 
 
 class Ending:
-    """Stopping criterion: ends each row at its stop sequences or with its schema, checked after each token.
-
-    ``guides`` holds the automata of the rows that have a schema; they advance here. ``width`` is the number
-    of tokens of the padded prompts. ``lengths`` tells after how many tokens each row ended, None where it did
-    not.
-    """
+    """Stopping criterion: ends each row at its stop sequences or schema, after ``lengths`` tokens."""
 
     def __init__(
         self,
@@ -129,11 +252,7 @@ class Ending:
 
 
 class Beginnings:
-    """Which tokens of a vocabulary may begin an answer (``first``), and which hold a word (``word``).
-
-    An answer begins with neither an end nor a line break. Part of a character may become a word. ``leads``:
-    a colon and a line break in one token.
-    """
+    """Which tokens may begin an answer, hold (part of) a word, or a colon and a line break (``leads``)."""
 
     def __init__(self, tokenizer: Any) -> None:
         spelled = token_bytes(tokenizer)
@@ -161,11 +280,10 @@ def has_word(text: str | bytes) -> bool:
 class WordFirst:
     """Logits processor: until an answer has a word, it neither ends nor breaks the line.
 
-    Small models often end their turn at once where a question is not put as they know it; "I don't know"
-    stays possible. From the second token on only a word can come, so one mark before it (a quote, a currency)
-    is possible and a row of marks is not. Where a line break ends the answer, neither comes behind a colon:
-    "The answer is:" is none yet. Answers under a schema are left to it. ``width``: tokens of the padded
-    prompts.
+    Small models often end their turn at once where a question is not put as they know it. From the second
+    token on only a word can come, so that one mark before it (a quote, a currency) is possible and a row of
+    marks is not. Where a line break ends the answer, neither comes behind a colon. Answers under a schema are
+    left to it.
     """
 
     def __init__(
@@ -201,12 +319,7 @@ class WordFirst:
 
 
 class SeededSampling:
-    """Logits processor, the last one: makes a sampled token's score the largest, for rows with a temperature.
-
-    Gumbel trick: the largest of (scaled log-probability + Gumbel noise) is a draw from the distribution. Each
-    row has its own seeded generator, so a sample does not depend on the other requests in the batch or their
-    order.
-    """
+    """Logits processor, the last one: a Gumbel draw for each row, with a seeded generator of its own."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._rows = [(request, np.random.default_rng(request.seed)) for request in requests]
@@ -227,11 +340,7 @@ class SeededSampling:
 def gumbel_scores(
     logits: NDArray[np.float64], temperature: float, top_p: float, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus.
-
-    ``logits`` has shape (n,), -inf for what must not be drawn; ``temperature`` is above 0. The fewest tokens
-    whose probability reaches ``top_p``, in (0, 1], are kept; the others get -inf. Draws n numbers.
-    """
+    """Return scores whose largest is a draw from softmax(logits / temperature), cut to the nucleus."""
     scaled = logits / temperature
     noise = generator.gumbel(size=scaled.size)
     if top_p < 1:

@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import BackendError, InputError
 from core.llm.embedded import loading
-from core.llm.embedded.chat_format import ChatFormat
-from core.llm.embedded.constrained import Grammars, Guided
 from core.llm.embedded.decoding import (
     Beginnings,
     Ending,
+    Grammars,
+    Guided,
     WordFirst,
     generation_config,
     logits_processors,
     to_completion,
 )
+from core.llm.embedded.loading import ChatFormat
 from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
-from core.llm.packaged import PACKAGED_MODEL, converted_model
-from core.llm.quiet import quiet
-from core.llm.storage import fingerprint
+from core.llm.packaged import PACKAGED_MODEL, converted_model, fingerprint, quiet
 from core.llm.types import (
     Capabilities,
     Completion,
@@ -107,10 +106,7 @@ class EmbeddedLLM:
 
     @property
     def options(self) -> Mapping[str, object]:
-        """Revision of the weights, dtype, device, batch size, and how an answer begins.
-
-        Together everything that may change an answer.
-        """
+        """Everything that may change an answer: weights, dtype, device, batch size, how it begins."""
         return {
             "revision": self._revision,
             "dtype": self._dtype,
@@ -192,7 +188,7 @@ class EmbeddedLLM:
         Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
         where prompt and answer do not fit into the context together. Outer white space of an answer does not
         count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
-        `core.llm.embedded.chat_format.ChatFormat.encode_answer`. Cost: each different prompt is read once,
+        `core.llm.embedded.loading.ChatFormat.encode_answer`. Cost: each different prompt is read once,
         and each answer once: less than a call that generates it.
         """
         results: dict[int, tuple[float, ...]] = {}

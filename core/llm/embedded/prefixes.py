@@ -66,11 +66,9 @@ def _tokens_together(config: Any) -> int:
 class PrefixReader:
     """Reads prompts one after the other, each from where it differs from the one before.
 
-    Where they come sorted by their tokens, no token is read twice that prompts have in common
-    with all before it: a prompt and what is left of it without each of its passages cost about half.
-
-    ``most_tokens``, of prompts and answers, may be kept `together`: they take 2 GiB.
-    A model must keep what it has read as one key and one value for each token; see `suits`.
+    Sorted by their tokens, no token in common is read twice: a prompt and what is left of it without each of
+    its passages cost about half. ``most_tokens`` may be kept `together` (2 GiB); `suits` says for which
+    models.
     """
 
     def __init__(self, model: Any) -> None:
@@ -88,11 +86,7 @@ class PrefixReader:
         return all(type(layer) in _CUT_BACK for layer in DynamicCache(config=model.config).layers)
 
     def together(self, prompts: Sequence[list[int]], n_more: int, before_each: Callable[[], object]) -> Any:
-        """Read prompts but for their last tokens; return keys and values of all, padded on the left.
-
-        There is room for ``n_more`` tokens of an answer to each. None where a prompt has only one token.
-        ``before_each`` may raise, to stop between two prompts.
-        """
+        """Read prompts but for the last token, with room for ``n_more``; None for a prompt of one token."""
         if min(map(len, prompts)) < 2:
             return None  # nothing is read yet
         width = max(map(len, prompts)) - 1

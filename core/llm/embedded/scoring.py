@@ -9,10 +9,10 @@ from typing import Any
 
 
 def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, int]]) -> list[list[int]]:
-    """Group indices into batches of at most ``most``.
+    """Group indices into batches of at most ``most``; with 1 each is alone and the order is kept.
 
-    ``order`` maps an index to ``(group, length)``: only one group shares a batch, in order of length to save
-    padding. With ``most`` 1, as on a processor, each index is alone and the order is kept.
+    ``order`` maps an index to ``(group, length)``: a batch has one group, and similar lengths to save
+    padding.
 
     >>> batches([0, 1, 2, 3], 2, lambda index: (0, [30, 10, 20, 40][index]))
     [[1, 2], [0, 3]]
@@ -29,10 +29,9 @@ def batches(todo: Sequence[int], most: int, order: Callable[[int], tuple[int, in
 
 
 def fitting(todo: Sequence[int], most: int, size: Callable[[int], tuple[int, int]]) -> list[list[int]]:
-    """Cut indices, in their order, into batches of at most ``most`` tokens, or of one index.
+    """Cut indices, in their order, into batches of at most ``most`` tokens, padded, or of one index.
 
-    ``size`` maps an index to the tokens of its answer, of which a batch has one number only, and those of its
-    prompt; every row takes as many as the longest.
+    ``size`` maps an index to the tokens of its answer, the same in a batch, and of its prompt.
 
     >>> fitting([0, 1, 2, 3], 60, lambda index: (10, [5, 10, 20, 50][index]))
     [[0, 1], [2], [3]]
@@ -74,10 +73,7 @@ def left_padded(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[A
 
 
 class Recorder:
-    """Logits processor, the first one: records the model's own log-probability of each chosen token.
-
-    Later processors (a schema's mask, temperature) do not affect it.
-    """
+    """Logits processor, the first one: records the model's own log-probability of each chosen token."""
 
     def __init__(self) -> None:
         self._steps: list[Any] = []
@@ -109,11 +105,7 @@ def token_logprobs(logits: Any, tokens: Any) -> Any:
 
 
 class Prompts:
-    """Prompts of a model, read once however many answers to them are scored.
-
-    All but the last token of each is read: the last one predicts the answer's first, so it is read with the
-    answers. A model without a cache of what it has read reads the whole prompt with every answer.
-    """
+    """Prompts of a model, read once but for their last token, however many answers to them are scored."""
 
     def __init__(self, model: Any, prompts: Sequence[list[int]], pad: int, device: str) -> None:
         self._model, self._pad, self._device = model, pad, device
@@ -126,11 +118,7 @@ class Prompts:
             self._read = self._forward(ids, self._mask, 1, use_cache=True).past_key_values
 
     def answer_logprobs(self, pairs: Sequence[tuple[int, list[int]]]) -> list[tuple[float, ...]]:
-        """Return the log-probability of each token of given answers, from one forward pass.
-
-        ``pairs`` are (which prompt, answer tokens), no answer empty. Each result is 0 or below: given the
-        prompt and the answer's tokens before it.
-        """
+        """Return each answer's tokens' log-probabilities; ``pairs`` are (which prompt, tokens)."""
         import torch
 
         rows = [self._tails[which] + answer for which, answer in pairs]
@@ -149,10 +137,7 @@ class Prompts:
         return [tuple(row[longest - len(answer) :]) for row, (_, answer) in zip(found, pairs, strict=True)]
 
     def copies(self, n: int) -> Any:
-        """Return what was read of the only prompt, for n rows; None for a model without a cache.
-
-        The copies stand in for the read cache itself: nothing else can be asked of it afterwards.
-        """
+        """Return what was read of the only prompt, for n rows, and use it up; None without a cache."""
         if self._read is not None:
             self._read.batch_repeat_interleave(n)
         return self._read

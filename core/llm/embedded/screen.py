@@ -31,9 +31,7 @@ _CHANGING = ("dynamic", "longrope")
 
 
 def removed_span(full: Sequence[int], without: Sequence[int]) -> Span | None:
-    """Return the (begin, end) whose removal turns one prompt into the other; None where there is none.
-
-    Of several such spans the last: everything before it was read without what is removed.
+    """Return the last (begin, end) whose removal turns one prompt into the other; None where there is none.
 
     >>> removed_span([1, 5, 7, 5, 8, 9], [1, 5, 8, 9])
     (2, 4)
@@ -45,11 +43,10 @@ def removed_span(full: Sequence[int], without: Sequence[int]) -> Span | None:
 
 
 class Screen:
-    """The screen of one causal model of transformers.
+    """The screen of one causal model of transformers: rotary positions or none, an ordinary growing cache.
 
-    Works with rotary positions (or none), an ordinary growing cache and a replaceable attention, as of Llama,
-    Qwen, Gemma and Phi. Whether it does (``works``) is tried out on a few tokens, not read off the name: keys
-    must move as a rotation says, and a gap with nothing kept behind it must give what the model itself says.
+    Whether it ``works`` is tried out on a few tokens: keys must move as a rotation says, and a gap with
+    nothing kept behind it must give what the model itself says.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -64,11 +61,7 @@ class Screen:
         answers: Sequence[Sequence[int]],
         cancelled: IsCancelled | None = None,
     ) -> list[list[tuple[float, ...] | None]]:
-        """Return what `logprobs` finds for a prompt as it is, then for others that lack a span each.
-
-        ``[prompt][answer]``. None for an answer without tokens, for a prompt that is not the first without a
-        span or lacks its end, and everywhere where the screen does not work.
-        """
+        """Return what `logprobs` finds, ``[prompt][answer]``, for a prompt and for those that lack a span."""
         spans = [(0, 0), *(removed_span(full, one) for one in without)]
         asked = {i: span for i, span in enumerate(spans) if span is not None and span[1] < len(full)}
         texts = {i: answer for i, answer in enumerate(answers) if answer}
@@ -90,11 +83,9 @@ class Screen:
     ) -> list[list[tuple[float, ...]]] | None:
         """Return the log-probability of each token of each answer without each span: ``[span][answer]``.
 
-        The tail behind the last span is read again with every answer: it has at least one token, and no
-        answer is empty. An empty span, ``(i, i)``, is the prompt as it is. None where the model has not kept
-        all of so long a prompt. Exact for an empty span and for one that ends where the tail begins, else
-        approximate. Cost: the prompt once, tail and answer once for every span and answer. Memory: keys and
-        values of the prompt, and at most half a GB for the rows read together.
+        The tail behind the last span, at least one token, is read again with every answer. Exact for an empty
+        span and for one that ends where the tail begins. None where the model has not kept all of so long a
+        prompt.
         """
         tail = max(end for _, end in spans)
         kept = self._read(prompt[:tail], len(prompt) + max(map(len, answers)))
@@ -208,12 +199,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What is read again without a span: some tokens of later passages, the tail and an answer.
-
-    ``begin`` is where the gap is, ``by`` how far it moves what is behind it: 0 or below. ``tokens``, at their
-    ``places`` in the prompt, are read again, and what was kept behind the gap is at ``kept``. The last
-    ``answer`` tokens but one are the answer's.
-    """
+    """What is read again without a span: ``tokens`` at ``places``, moved ``by`` the gap at ``begin``."""
 
     begin: int
     by: int
@@ -226,10 +212,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """How keys and queries move along a prompt: pairs of their dimensions turn, each with its frequency.
-
-    The two of a pair stand half the rotary dimensions apart (Llama) or are ``neighbours`` (Cohere).
-    """
+    """How keys move along a prompt: pairs of dimensions turn, far apart or ``neighbours`` (Cohere)."""
 
     frequencies: Any
     neighbours: bool

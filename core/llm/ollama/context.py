@@ -53,9 +53,9 @@ def prompt_size(messages: Sequence[Message]) -> PromptSize:
 class ContextWindow:
     """Chooses ``num_ctx``, checks replies by their counts, and learns the model's token rate from them.
 
-    ``limit`` is the max tokens of prompt and answer, None when unknown. ``num_ctx`` only grows, in powers of
-    two, because Ollama reloads the model for every change; it counts as grown once a call with it has
-    succeeded, so a size that does not fit into memory is not kept.
+    ``num_ctx`` only grows, in powers of two, because Ollama reloads the model for every change; it counts as
+    grown once a call with it has succeeded. ``limit`` is the max tokens of prompt and answer, None when
+    unknown.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -81,10 +81,7 @@ class ContextWindow:
         return self.size_for(self.upper_bound(size) + max_tokens)
 
     def common_size(self, sizes: Iterable[tuple[PromptSize, int]]) -> int:
-        """Return one ``num_ctx`` for prompts asked together, so that the model is loaded once.
-
-        Prompts that will hardly fit at all are ignored: they must not fill the memory for the others.
-        """
+        """Return one ``num_ctx`` for prompts asked together, but for those that hardly fit at all."""
         needed = (self.upper_bound(size) + max_tokens for size, max_tokens in sizes)
         return self.size_for(max((n for n in needed if n <= self._most), default=0))
 
@@ -125,10 +122,7 @@ class ContextWindow:
 
 
 class Attempts:
-    """The calls for one prompt until it was read whole or proves too long.
-
-    ``num_ctx`` is the size to request next, at least ``least``.
-    """
+    """The calls for one prompt until it was read whole or is too long; ``num_ctx`` is the next size."""
 
     def __init__(self, window: ContextWindow, size: PromptSize, max_tokens: int, least: int = 0) -> None:
         self.num_ctx = max(least, window.choose(size, max_tokens))
@@ -145,10 +139,7 @@ class Attempts:
         return True
 
     def answered(self, read: int, written: int) -> bool | None:
-        """Record a reply's counts; tell whether the answer counts.
-
-        True: it does. None: ask again with the new ``num_ctx``. False: the prompt is too long.
-        """
+        """Record a reply's counts. True: it counts; None: ask again with ``num_ctx``; False: too long."""
         window = self._window
         if window.was_cut(self._size, self.num_ctx, read, written):
             bigger = window.larger(self.num_ctx)

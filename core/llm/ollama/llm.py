@@ -22,8 +22,7 @@ from core.llm.ollama.server import (
     full_name,
     model_facts,
 )
-from core.llm.received import Received
-from core.llm.remote import Remote, estimate_tokens, without_prefill
+from core.llm.remote import Received, Remote, estimate_tokens, without_prefill
 from core.llm.types import Capabilities, Completion, IsCancelled, Message, OnDone, Request, prompt_too_long
 
 # A model's own settings (repetition penalty, top_k …) would change what temperature 0 means, and penalise
@@ -235,11 +234,7 @@ class OllamaLLM:
 
 
 def received(parts: Sequence[Any]) -> Received | None:
-    """Join the lines of a streamed answer; None where the last one is missing.
-
-    Token counts are 0 where the server does not report them; the prompt's is what was left after any
-    truncation.
-    """
+    """Join the lines of a streamed answer; None where the last one is missing. Counts not reported are 0."""
     last = next((part for part in reversed(parts) if part.done), None)
     if last is None:
         return None

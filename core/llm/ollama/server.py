@@ -154,12 +154,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the server reports about a model.
-
-    ``name`` is the one it lists, ``digest`` covers everything that makes the model (weights, chat format,
-    settings), ``context_length`` is the max tokens it reads, and ``thinks`` whether it reasons before it
-    answers by default.
-    """
+    """What the server reports of a model; ``digest`` covers all of it, ``thinks``: it reasons first."""
 
     name: str
     digest: str
@@ -168,10 +163,7 @@ class ModelFacts:
 
 
 def find_server(base_url: str | None = None) -> Server:
-    """Return the server at an address, with or without scheme, port, user and password.
-
-    None is ``OLLAMA_HOST``, else this machine. `InputError` where it is not an address.
-    """
+    """Return the server at an address; None: ``OLLAMA_HOST`` or this machine. `InputError` for none."""
     given = (base_url or os.environ.get("OLLAMA_HOST") or "").strip()
     scheme, separator, rest = given.rpartition("://")
     # As in the official client: without a scheme, the port is Ollama's own.

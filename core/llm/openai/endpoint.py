@@ -91,11 +91,9 @@ class Endpoint:
 
 
 def find_endpoint(base_url: str | None = None, api_key: str | None = None) -> Endpoint:
-    """Return the endpoint of a server.
+    """Return the endpoint of a server; `InputError`, which repeats no secret, where it is malformed.
 
-    ``base_url`` includes the version where there is one; None is ``OPENAI_BASE_URL``, else OpenAI's own. An
-    ``api_key`` of None is ``OPENAI_API_KEY``; "" is no key. `InputError` where one is malformed; its message
-    repeats no secret.
+    ``base_url`` None is ``OPENAI_BASE_URL``, else OpenAI; ``api_key`` None is ``OPENAI_API_KEY``, "" none.
     """
     given = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).strip()
     key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()

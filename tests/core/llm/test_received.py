@@ -1,6 +1,6 @@
 import pytest
 
-from core.llm.received import cut_at_stop, without_thoughts
+from core.llm.remote import cut_at_stop, without_thoughts
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from core.errors import Cancelled
-from core.llm.user_function import UserFunction
+from core.llm.functions import UserFunction
 
 
 def outcomes(function, calls, **options):

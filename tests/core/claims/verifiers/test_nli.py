@@ -5,7 +5,7 @@ import pytest
 
 from core.claims.verifiers.nli import NLIVerifier
 from core.errors import BackendError
-from core.llm.quiet import quiet
+from core.llm.packaged import quiet
 
 LABELS = ("contradiction", "entailment", "neutral")
 

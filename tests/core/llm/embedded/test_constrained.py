@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from core.errors import Cancelled, InputError
 from core.llm import Message, Request, open_llm
-from core.llm.embedded.constrained import Grammars, token_bytes
+from core.llm.embedded.decoding import Grammars, token_bytes
 from core.llm.structured import canonical
 from tests.core.llm.embedded.tiny_model import tiny_model
 

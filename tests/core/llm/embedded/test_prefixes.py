@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.llm.embedded.arithmetic import causal_attention, speed_up
 from core.llm.embedded.prefixes import PrefixReader
-from core.llm.quiet import quiet
+from core.llm.packaged import quiet
 
 pytestmark = pytest.mark.model
 

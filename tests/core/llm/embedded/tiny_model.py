@@ -27,7 +27,7 @@ def tiny_model(folder: Path, *, template: str | None = TURNS, ends: bool = True,
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-    from core.llm.quiet import quiet
+    from core.llm.packaged import quiet
 
     letters = [*bytes_to_unicode().values(), *(a + b for a, b in MERGES)]
     core = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[*MERGES]))
