@@ -13,20 +13,11 @@ from core.stats import wilson_interval
 
 
 class WhatIf(NamedTuple):
-    """What a confidence and a threshold let through.
+    """What a confidence and a threshold let through, after rounding half-up to two places.
 
-    Attributes
-    ----------
-    threshold : float
-        An answer passes from this confidence on, after rounding half-up to two places.
-    n, n_passing : int
-        Answers with a confidence; those that pass.
-    n_labelled, n_correct : int
-        Of those that pass: with a label, and correct.
-    coverage, accuracy : float
-        ``n_passing / n`` and ``n_correct / n_labelled``, in [0, 1], higher is better; NaN without a case.
-    low, high : float
-        Wilson's 95 % interval of the accuracy.
+    Of the ``n_passing`` of ``n`` answers with a confidence ``n_labelled`` have a label. ``coverage`` and
+    ``accuracy`` lie in [0, 1], higher is better, NaN without a case; ``low, high`` is Wilson's 95 % interval
+    of the accuracy.
     """
 
     threshold: float
@@ -41,17 +32,7 @@ class WhatIf(NamedTuple):
 
 
 def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
-    """Return what a threshold lets through.
-
-    Parameters
-    ----------
-    confidence : ndarray, shape (n,)
-        In [0, 1]; NaN where undefined.
-    correct : ndarray, shape (n,)
-        1, 0 or NaN.
-    threshold : float
-        In [0, 1].
-    """
+    """Return what a threshold lets through; ``correct`` is 1, 0 or NaN, ``confidence`` in [0, 1] or NaN."""
     passes = half_up(confidence) >= threshold
     n, n_passing = int(np.count_nonzero(~np.isnan(confidence))), int(passes.sum())
     right = correct[passes & ~np.isnan(correct)]

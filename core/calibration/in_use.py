@@ -57,28 +57,12 @@ THRESHOLD_SETTING = Setting(
 class InUse:
     """The confidence in use.
 
-    Attributes
-    ----------
-    method : Method
-        Weights, ranges and map; ranges are declared for every signal.
-    origin : str
-        Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
-    reason : str
-        Why there is no confidence at all; empty where there may be one.
-    signals : Mapping of str to ndarray, each of shape (n_questions,)
-        Every signal that has or could have a weight, in its own unit; NaN where missing.
-    titles : Mapping of str to str
-        Their names for people.
-    choices : tuple of Signal
-        Signals that may be chosen; those of `COLUMNS` have another name among weights.
-    correct : ndarray, shape (n_questions,)
-        1, 0 or NaN: the labels.
-    score : Signal or None
-        The confidence as one signal: the chosen one as it is, or the weighted sum after the map.
-    saved : SavedCalibration or None
-        What the run keeps of a calibration store.
-    stale : tuple of str
-        Why that no longer fits, one sentence each.
+    ``signals`` are all that have or could have a weight, each (n_questions,) in its own unit, NaN where
+    missing; ``method`` declares a range for each of them, ``titles`` are their names for people. ``origin``
+    of the weights is `DEFAULT`, `SETTING` or `CALIBRATED`; ``reason`` says why there is no confidence at all.
+    ``score`` is the confidence as one signal: the chosen one of ``choices`` as it is (those of `COLUMNS` have
+    another name among weights), or the weighted sum after the map. ``correct`` is 1, 0 or NaN. ``stale`` says
+    why ``saved``, what the run keeps of a calibration store, no longer fits.
     """
 
     method: Method

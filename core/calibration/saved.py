@@ -28,16 +28,10 @@ _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, I
 
 @dataclass(frozen=True)
 class Method:
-    """How signals become the confidence that is calibrated.
+    """How signals become the confidence that is calibrated: weights and ranges, then a map to a probability.
 
-    Attributes
-    ----------
-    weighting : Weighting
-        Weights and ranges; its threshold is not kept.
-    map : ConfidenceMap
-        From the weighted sum to a probability.
-    learned_from : frozenset of str
-        Of the questions that weights and map were learned from, `digest`; these must not calibrate or test.
+    ``learned_from`` is the `digest` of the questions that both were learned from: these must not calibrate or
+    test.
     """
 
     weighting: Weighting
@@ -80,8 +74,7 @@ def digest(question: str) -> str:
 class SavedCalibration:
     """Scores of a calibration store, with whether each answer is correct (1, 0, NaN) and its group.
 
-    ``store`` is the name of the file; ``n_excluded`` rows of it calibrate nothing; ``method`` is how its
-    confidence comes about, None where the score is a signal as it is.
+    ``store`` is the name of the file; ``method`` is None where the score is a signal as it is.
     """
 
     store: str
@@ -127,21 +120,9 @@ class SavedCalibration:
 
 
 def read_store(path: str) -> tuple[SavedCalibration, frozenset[str]]:
-    """Read the scores of a calibration store.
+    """Return the scores of a store that are not excluded, and the `query_hash` of each.
 
-    Returns
-    -------
-    SavedCalibration
-        Its rows that are not excluded.
-    frozenset of str
-        The `core.calibration.store.query_hash` of each.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or no score in it.
-    StoreError
-        The store cannot be read.
+    InputError where there is no such file or no score in it, StoreError where it cannot be read.
     """
     if not Path(path).is_file():
         raise InputError(f"There is no calibration store {path}; make one with python -m core calibrate.")

@@ -26,21 +26,10 @@ _DIGITS = 9  # more than any decimal that is rounded here, fewer than a float ha
 
 @dataclass(frozen=True)
 class Weighting:
-    """How signals become one confidence.
+    """How signals become one confidence; InputError where a part is not as it must be.
 
-    Attributes
-    ----------
-    weights : mapping of str to float
-        By signal; at least 0, their sum is 1.
-    ranges : mapping of str to (float, float)
-        The values that mean confidence 0 and 1; one for every signal with a weight.
-    threshold : float
-        In [0, 1]: an answer passes from this confidence on.
-
-    Raises
-    ------
-    InputError
-        One of them is not so.
+    Weights are at least 0 and sum to 1; a range, the values that mean confidence 0 and 1, is there for every
+    signal with a weight. An answer passes from the ``threshold`` in [0, 1] on.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
@@ -62,24 +51,11 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Confidence:
-    """The confidence of one answer.
+    """The confidence of an answer: ``score`` in [0, 1], higher = more confident, half-up to 2 places.
 
-    Attributes
-    ----------
-    score : float
-        In [0, 1], higher = more confident, rounded half-up to 2 places; NaN where undefined.
-    components : mapping of str to float
-        Each signal in [0, 1], rounded likewise; NaN where it is missing.
-    contributions : mapping of str to float
-        Weight times signal, not rounded: what each adds to the score.
-    weights : mapping of str to float
-        As used.
-    threshold : float
-        As used.
-    passes : bool or None
-        Whether the score, as rounded, reaches the threshold; None where it is undefined.
-    reason : str
-        Why it is undefined; empty where it is not.
+    ``components`` is each signal in [0, 1], rounded likewise, NaN where missing; ``contributions`` weight
+    times signal, not rounded. ``passes`` is whether the score, as rounded, reaches the threshold. Where the
+    score is undefined it is NaN, ``passes`` None, and ``reason`` says why.
     """
 
     score: float
@@ -93,15 +69,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class RangeWarning:
-    """The values of a signal are far from its declared range.
-
-    Attributes
-    ----------
-    n, n_outside : int
-        Values; those outside the range, which count as its nearest end.
-    sentence : str
-        What is wrong, for people.
-    """
+    """The values of a signal are far from its declared range: those outside count as its nearest end."""
 
     n: int
     n_outside: int
@@ -198,24 +166,9 @@ def calculate_confidence(
 
 
 def confidences(signals: Mapping[str, ArrayLike], weighting: Weighting) -> Floats:
-    """Return the confidence of many answers, not rounded.
+    """Return the confidence (n,) of many answers, not rounded; NaN where a signal with a weight is missing.
 
-    Parameters
-    ----------
-    signals : mapping of str to array_like, each of shape (n,)
-        In their own units; one for every signal with a weight.
-    weighting : Weighting
-        Weights and ranges.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In [0, 1]; NaN where a signal with a weight is missing.
-
-    Raises
-    ------
-    InputError
-        A signal with a weight is not given.
+    ``signals``, each (n,) in its own unit, must have every one with a weight, else InputError. In [0, 1].
     """
     parts = []
     for name, weight in weighting.weights.items():
@@ -248,26 +201,12 @@ def half_up(values: ArrayLike, places: int = 2) -> Floats:
 def range_warning(
     values: ArrayLike, declared: tuple[float, float], name: str = "signal"
 ) -> RangeWarning | None:
-    """Tell whether the values of a signal contradict its declared range.
+    """Tell whether the values of a signal contradict its declared range; what is not finite is left out.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        Of a run; what is not finite is left out.
-    declared : (float, float)
-        The values that mean confidence 0 and 1.
-    name : str
-        Of the signal, for the sentence.
+    A value is outside, or at least 5 values all lie in the lowest twentieth: they say "no confidence"
+    whatever they are, as a cosine does that is declared as BM25. All values at the upper end are no
+    contradiction: models are often sure.
 
-    Returns
-    -------
-    RangeWarning or None
-        Where a value is outside, or where at least 5 values all lie in the lowest twentieth: they say "no
-        confidence" whatever they are, as a cosine does that is declared as BM25. All values at the upper end
-        are no contradiction: models are often sure.
-
-    Examples
-    --------
     >>> print(range_warning([0.71, 0.83, 0.9, 0.88, 0.79], (0, 100), "lexical").sentence)
     lexical is declared as 0 to 100, but all 5 values lie between 0.71 and 0.9: it looks like a share or a
     cosine. Declare its real range.

@@ -45,31 +45,17 @@ _DRAWS = 500  # of correctness, for the error that chance alone gives
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceAnalysis:
-    """The confidence of the answers of a run.
+    """The confidence of the answers of a run; ``used.reason`` says why there is none at all.
 
-    Attributes
-    ----------
-    run : Run
-        The run.
-    used : InUse
-        Signals, their names, labels and map in use; its ``reason`` says why there is no confidence at all.
-    weighting : Weighting
-        Weights, ranges and threshold in use.
-    signals : Mapping of str to ndarray, each of shape (n_questions,)
-        Every signal that has or could have a weight, in [0, 1], higher = more confident; NaN where missing.
-    contributions : ndarray, shape (n_questions, n_weights)
-        Weight times signal, in the order of ``weighting.weights``; they sum to ``raw_confidence``.
-    queries : DataFrame
-        One row per question: ``query_id, question, confidence, raw_confidence`` (before the map),
-        ``judged_confidence`` (that which is compared with the label: missing where the calibration was
-        learned from it), ``band``,
-        ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
-        ``similarity, lexical, llm_score`` in their own units,
-        ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
-        in rag_uq), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
-    n_taught : int
-        Labelled answers that weights and map in use were learned from.
+    ``signals`` are those of ``used``, in [0, 1], higher = more confident; ``contributions``, (n_questions,
+    n_weights), weight times signal, which sum to ``raw_confidence``. ``n_taught`` labelled answers taught
+    weights and map. ``queries``, one row per question: ``query_id, question, confidence, raw_confidence``
+    (before the map), ``judged_confidence`` (compared with the label: missing where the calibration was
+    learned from it), ``band``, ``passes`` (rounded half-up to two places, from the threshold on),
+    ``similarity, lexical, llm_score`` in their own units, ``retrieval_uncertainty, sampling_uncertainty,
+    conformal_uncertainty, combined_uncertainty, combined_confidence, mc_confidence, conformal_reliable,
+    is_reliable`` (by MC dropout's confidence, as in rag_uq), ``is_reliable_strict`` (by the agreement with
+    the samples), ``correct, reason``.
     """
 
     run: Run
@@ -198,10 +184,9 @@ class ConfidenceAnalysis:
 
 
 def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[float, float]:
-    """Return the calibration error if the answers of each bin were correct with its mean confidence.
+    """Return the calibration error if each bin were correct with its mean confidence: mean and 95 % quantile.
 
-    The mean, and what 95 % of such runs do not exceed, in [0, 1]; NaN without bins. By simulation,
-    reproducible; no confidence of a finite run has the error 0.
+    In [0, 1], by simulation, reproducible; NaN without bins. No confidence of a finite run has the error 0.
     """
     if not bins:
         return math.nan, math.nan
@@ -222,19 +207,9 @@ def analyse_confidence(
 ) -> ConfidenceAnalysis:
     """Weigh the signals of a run's answers and compare the confidence with what is correct; no LLM calls.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    used : InUse
-        The confidence in use.
-    threshold : float
-        In [0, 1].
-    sampling, mc_confidence, conformal : ndarray, shape (n_questions,)
-        The agreement with the samples, the confidence of MC dropout (1 − embedding variance), and that of
-        conformal prediction, in [0, 1]; NaN where undefined.
-    reliable : Series of boolean, length n_questions
-        The decision of conformal prediction; NA where it has none.
+    ``sampling`` (the agreement with the samples), ``mc_confidence`` (1 − embedding variance) and
+    ``conformal``, the confidence of conformal prediction, are (n_questions,) in [0, 1], NaN where undefined;
+    ``reliable`` is its decision, NA where it has none.
     """
     method, correct = used.method, used.correct
     weighting = replace(method.weighting, threshold=threshold)

@@ -165,10 +165,7 @@ def flagged_said(analysis: ConformalAnalysis) -> str:
 
 
 def over_splits(analysis: ConformalAnalysis) -> str:
-    """Say how many answers other random halves would flag; empty where none is drawn.
-
-    The numbers do not depend on the half of the run.
-    """
+    """Say how many answers other random halves would flag; empty where none is drawn."""
     one = analysis.over_splits
     if one is None:
         return ""

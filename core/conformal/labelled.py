@@ -64,19 +64,10 @@ def _context(question: AskedQuestion) -> str:
 
 
 def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[CalibrationCase], Provenance]:
-    """Return the answers of a run that have a label and a score, and what identifies the scores.
+    """Return the labelled answers of a run that have a score, and what identifies the scores; no LLM calls.
 
-    Parameters
-    ----------
-    diagnosis : Analyses
-        Of the run; its setting ``weights`` chooses the score. No LLM calls.
-    method : Method, optional
-        The confidence in place of the one in use; the answers that it was learned from are left out.
-
-    Raises
-    ------
-    InputError
-        The run has no such score.
+    The setting ``weights`` chooses the score, or ``method``: the answers that this was learned from are left
+    out. InputError where the run has no such score.
     """
     run, used = diagnosis.run, in_use(diagnosis, method)
     if used.score is None:

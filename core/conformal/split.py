@@ -201,8 +201,7 @@ def _weighed(
 ) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
     """Return rising scores, the weight from each on (n + 1 of them, the last 0) and the new weights.
 
-    The weights become whole numbers of a common unit, so that their sums are exact and equal weights give
-    the same as none.
+    As whole numbers of a common unit: sums are exact, and equal weights give the same as none.
     """
     given, new = column("weights", weights), column("new_weight", new_weights)
     if not (np.isfinite(given) & (given >= 0)).all():
@@ -220,10 +219,7 @@ def _weighed(
 
 
 class GroupThreshold(NamedTuple):
-    """The threshold of the ``n`` calibration scores of a group, NaN without one.
-
-    ``reason`` says why it is infinite or undefined, and is empty where it is neither.
-    """
+    """The threshold of ``n`` calibration scores, NaN of none; ``reason``: why it is not finite."""
 
     n: int
     threshold: float
@@ -235,22 +231,9 @@ def group_thresholds(
 ) -> dict[Hashable, GroupThreshold]:
     """Return a threshold for each group, so that the promise is kept in each (Mondrian, Vovk et al. 2005).
 
-    Parameters
-    ----------
-    scores, groups : array_like, shape (n,)
-        Of the calibration cases, of which NaN is left out; the group must be known without the label.
-    alpha : float
-        Between 0 and 1, in every group.
-    asked : iterable of hashable
-        Groups of new cases: those without a calibration score are undefined.
+    Groups, which must be known without the label, are in the order of their first appearance; of those
+    ``asked`` without a calibration score the threshold is undefined. NaN scores are left out.
 
-    Returns
-    -------
-    dict of group to GroupThreshold
-        In the order of their first appearance.
-
-    Examples
-    --------
     >>> found = group_thresholds([0.1, 0.2, 0.3, 0.4], ["who", "who", "who", "when"], 0.25, ["why"])
     >>> found["who"].threshold, found["when"].reason, found["why"].threshold
     (0.3, '1 label cannot certify α = 0.25; you need at least 3.', nan)
@@ -268,10 +251,9 @@ def group_thresholds(
 def group_p_values(
     scores: ArrayLike, groups: Sequence[Hashable], new: ArrayLike, new_groups: Sequence[Hashable]
 ) -> Floats:
-    """Return the p-value of each new score among the calibration scores of its own group.
+    """Return the p-value (m,) of each new score among the calibration scores of its own group.
 
-    ``scores, groups`` (n,) as for `group_thresholds`, ``new, new_groups`` (m,) of the new cases. The p-values
-    (m,) lie in (0, 1], low = unlike the group; NaN for a group without a calibration score.
+    In (0, 1], low = unlike the group; NaN for a group without a calibration score.
     """
     values, asked = column("scores", scores), column("new", new)
     known, found = _rows(groups, values, len(groups)), np.full(asked.size, math.nan)
