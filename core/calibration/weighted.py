@@ -188,8 +188,6 @@ def normalised(values: ArrayLike, low: float, high: float) -> Floats:
 def half_up(values: ArrayLike, places: int = 2) -> Floats:
     """Return values of at least 0 rounded as by hand: a 5 goes up, as 0.385 to 0.39; NaN stays.
 
-    Examples
-    --------
     >>> half_up([0.385, 0.125, 0.71925]).tolist(), round(0.385, 2), round(0.125, 2)
     ([0.39, 0.13, 0.72], 0.39, 0.12)
     """

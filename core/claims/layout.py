@@ -80,8 +80,7 @@ class MatrixLayout:
     def pairs(self) -> list[JointPair]:
         """Pairs of passages and the probability that they support a claim together, in the table's order.
 
-        (claim, place, place, probability); places are those of the passages in their question. Pairs with an
-        unknown passage, or the same passage twice, are left out.
+        (claim, place, place, probability); without pairs of an unknown passage, or of the same one twice.
         """
         table = self.run["joint_support"]
         claim = _rows_of(self.claims, table, "claim_id", "claim_id")
@@ -117,10 +116,9 @@ class MatrixLayout:
 
 
 def layout_of(run: Run) -> MatrixLayout:
-    """Lay out the claims and cells of a run; a table may come from anywhere.
+    """Lay out the claims and cells of a run; cells without their claim or passage are left out.
 
-    Cells of claims or passages that the run does not have are left out, and what is no probability in [0, 1]
-    counts as unscored.
+    What is no probability in [0, 1] counts as unscored.
     """
     known, n = pd.Index(run.queries["query_id"]), len(run.queries)
     table, ranks = run["claims"], run.passages["retrieval_rank"].to_numpy(dtype=np.float64)

@@ -21,8 +21,7 @@ DEFAULT_SUPPORT = 0.5
 class KnownShare(NamedTuple):
     """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined.
 
-    What is known is seldom a fair sample: one supporting passage is enough to know, so known claims are more
-    often supported.
+    What is known is seldom a fair sample: known claims are more often supported.
     """
 
     value: float
@@ -95,18 +94,14 @@ def claim_uncertainty(M: ArrayLike, threshold: float | None = None) -> Floats:
     M : array_like of float, shape (n_claims, n_passages)
         0 / 1 as in the definition, or probabilities; NaN = unscored.
     threshold : float, optional
-        Given, cells count as 1 where they reach it, else 0: the definition. Left out, the mean is over the
-        cells as they are, so probabilities give the expected value of U.
+        Given, cells count as 1 where they reach it, else 0: the definition. Left out, probabilities give the
+        expected value of U.
 
     Returns
     -------
     ndarray of float64, shape (n_claims,)
         In [0, 1], higher = more fragile; over the scored passages only; NaN where no passage was scored.
-
-    Notes
-    -----
-    A claim that one passage of ten fully supports has U = 0.9. Fragile is not unsupported: read U beside
-    `support_maximum`.
+        A claim that one passage of ten fully supports has 0.9: read it beside `support_maximum`.
 
     Examples
     --------
@@ -149,9 +144,8 @@ def passage_importance(M: ArrayLike, threshold: float | None = None) -> Floats:
 def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
     """Return the state of every claim, an array of str.
 
-    *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none does,
-    and every passage was scored; *unscored*: no cell was scored, or no support was found while some are
-    unscored.
+    *well supported* by two passages or more; *fragile*: by exactly one; *unsupported*: every passage was
+    scored; *unscored*: no support was found while some are unscored.
     """
     support = thresholded(as_matrix(M), threshold)
     n_supporting = (support == 1).sum(axis=1)

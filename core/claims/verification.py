@@ -98,8 +98,7 @@ def _contains(text: str, value: str) -> bool:
 class Pairings:
     """What a verifier is asked about one question, and where the results belong.
 
-    ``cells`` are rows and columns of the matrix, one for each of the first groups; ``compared`` are rows, one
-    for each of the others. ``settled`` needs no verifier.
+    ``cells`` (rows and columns) are those of the first groups, ``compared`` (rows) those of the others.
     """
 
     groups: list[ClaimGroup] = field(default_factory=list)
@@ -109,10 +108,9 @@ class Pairings:
 
 
 def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
-    """Return what is not known yet of a question's claims.
+    """Return what is not known yet of a question's claims; titled: the verifier reads, it compares no words.
 
-    Claims of the answer and of the reference are never in one group: the verdict on an answer must not depend
-    on whether a reference answer exists. ``titled``: the verifier reads, rather than compares words.
+    Claims of answer and reference are never in one group: no verdict must depend on a reference answer.
     """
     asked = Pairings()
     evidence = texts.evidence(titled)
@@ -145,11 +143,9 @@ def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
 
 
 class Verification:
-    """Verifies the claims of questions and remembers what failed.
+    """Verifies the claims of questions, those that failed before by ``again``, and remembers what failed.
 
-    ``again`` verifies what failed before. ``joint_left`` are the questions whose pairs of passages are still
-    to be verified; ``reasons`` counts, for each question, the cells without a score by reason. Errors are
-    those of `core.claims.verifiers.checked.CheckedVerifier.judge`.
+    ``reasons`` counts, for each question, the cells without a score by reason.
     """
 
     def __init__(

@@ -182,8 +182,6 @@ METHODS: Mapping[str, Fit] = {"grid": grid_weights, "logistic": logistic_weights
 def simplex(k: int, steps: int = STEPS) -> Floats:
     """Return all weights of k signals that are multiples of 1 / steps and sum to 1.
 
-    Examples
-    --------
     >>> simplex(2, 2).tolist(), len(simplex(3))
     ([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], 231)
     """

@@ -23,10 +23,6 @@ Context = str | Sequence[str | tuple[str, str]]
 def numbered(context: Context) -> list[NumberedPassage]:
     """Return the passages of a context as a prompt has them; a text is one, an empty one is none.
 
-    Examples
-    --------
-    >>> numbered("Ada was first.")
-    [(1, '', 'Ada was first.')]
     >>> numbered([("Ada", "She was first."), "Text."])
     [(1, 'Ada', 'She was first.'), (2, '', 'Text.')]
     """

@@ -333,8 +333,6 @@ def _calibrating(store: CalibrationStore, without: str = "") -> Floats:
 def statement(alpha: float) -> str:
     """Return what is promised.
 
-    Examples
-    --------
     >>> statement(0.1)
     'Of answers that are as good as the correct ones in calibration, at most 10 % are flagged.'
     """

@@ -77,8 +77,6 @@ class Certificate:
     def missing(self) -> str:
         """What a threshold would take, in words; empty where there is one.
 
-        Examples
-        --------
         >>> certify_threshold([0.9] * 10, [1] * 10, 0.1, 0.1).missing
         'about 13 more labels would certify one'
         """

@@ -40,16 +40,11 @@ class SetRule:
 
 
 def rarity(sizes: ArrayLike) -> Floats:
-    """Return the score of each group of samples by its size: 1 − its share of the samples.
+    """Return the score of each group of samples by its size: 1 − its share, in [0, 1], high = rare.
 
     Of all scores that know the shares alone this gives the smallest sets on average, if the shares are the
-    model's probabilities (Sadinle, Lei, Wasserman 2019).
+    model's probabilities (Sadinle, Lei, Wasserman 2019). ``sizes`` are samples or their summed probability.
 
-    ``sizes``, shape (n_groups,), are samples, at least 0, or their summed probability; so is the result, in
-    [0, 1], high = rare.
-
-    Examples
-    --------
     >>> rarity([3, 1]).tolist()
     [0.25, 0.75]
     """

@@ -319,11 +319,9 @@ def coverage_band(
 def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
     """Return how likely 0, 1 … tested cases are covered, where thresholds keep their promise.
 
-    ``parts`` has the labels of each threshold, all finite, and the cases that it tests. Beta-binomial for one
-    threshold, a sum of such for several: exact for scores without ties; with ties more is covered.
+    ``parts`` has the labels of each threshold, all finite, and the cases that it tests. A sum of
+    beta-binomials: exact for scores without ties; with ties more is covered.
 
-    Examples
-    --------
     >>> covered_by_chance([(9, 1)], 0.1).round(3).tolist(), covered_by_chance([(9, 1), (9, 1)], 0.1).size
     ([0.1, 0.9], 3)
     """
@@ -341,8 +339,6 @@ def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
 def shortfall(n_covered: int, parts: Sequence[tuple[int, int]], alpha: float) -> float:
     """Return how likely so few or fewer are covered by chance; NaN where nothing is tested.
 
-    Examples
-    --------
     >>> round(shortfall(0, [(9, 1)], 0.1), 3), shortfall(0, [], 0.1)
     (0.1, nan)
     """

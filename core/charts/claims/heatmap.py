@@ -42,30 +42,14 @@ _SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
 
 
 def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
-    """Draw the claims of an answer against its passages, most uncertain claim on top.
+    """Draw the claims of an answer against its passages in retrieval order, most uncertain claim on top.
 
-    Columns are in retrieval order. Unscored cells are crossed, never drawn as 0; irrelevant claims are at
-    the bottom in grey. A second column has the verdict on each claim, the symbol of its state, and U(c).
-    At most 60 claims and 60 passages are drawn; the others are counted in the description.
-
-    Parameters
-    ----------
-    answer : AnswerClaims
-        One question of a `ClaimsAnalysis`.
-    shown : {"text", "causal", "both"}
-        Probabilities; leave-one-out effects; or the probabilities with a mark where the claim changes or
-        disappears without the passage, so that the two kinds of evidence can be compared.
-
-    Returns
-    -------
-    Figure
-        An empty figure where there are no claims or no passages, or where nothing was left out of the
-        prompt and ``shown`` is "causal".
-
-    Raises
-    ------
-    ValueError
-        ``shown`` is none of the three.
+    Unscored cells are crossed, never drawn as 0; irrelevant claims are at the bottom in grey. A second column
+    has the verdict, the symbol of the state, and U(c). At most 60 claims and 60 passages are drawn; the
+    others are counted in the description. ``shown``: probabilities ("text"), leave-one-out effects
+    ("causal"), or probabilities with a mark where the claim changes or disappears without the passage
+    ("both"). Empty where there are no claims or passages, or, for "causal", nothing was left out; ValueError
+    for another ``shown``.
     """
     if shown not in SHOWN:
         raise ValueError(f"shown must be one of {', '.join(SHOWN)}, got {shown!r}.")

@@ -43,10 +43,9 @@ def weighty_words(text: str) -> tuple[str, ...]:
 
 
 def best_sentence(claim: str, stated: int, sentences: Sequence[Sentence]) -> int | None:
-    """Return the sentence that a claim comes from; None where none shares a word of weight with it.
+    """Return the sentence of a claim: the one that the model names, else the one that shares most.
 
-    The one that the model names where they share such a word; else the one that shares most, of equals the
-    first.
+    None where it shares no word of weight with the claim; of equals the first.
     """
     wanted = _stems(_weighty(claim))
     shared = [len(wanted & sentence.content) for sentence in sentences]
@@ -99,8 +98,8 @@ def names_in(answer: str, resolves: bool) -> frozenset[tuple[str, str]]:
     """Return the stems that a claim may take from other sentences of the answer.
 
     ``("", stem)`` for words with a capital letter and, where the claim's sentence has a pronoun
-    (``resolves``), for any word but negations and numbers; ``(stem before, number)`` for the number of a
-    name: "Apollo 11".
+    (``resolves``), any word but negations and numbers; ``(stem before, number)`` for that of a name: "Apollo
+    11".
     """
     tokens = read(answer)
     capital = {token for token in tokens if answer[token.start].isupper()}
@@ -187,12 +186,10 @@ def decompositions(
 ) -> list[Decomposition]:
     """Break answers into atomic, self-contained claims, with the reason where the rules replaced the model.
 
-    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried,
-    as in `generate_json_batch`: whatever it raises for a whole batch is raised (`TransientError`,
-    `BackendError`); a single call that fails only falls back to the splitter.
-
-    Cost: one call for each different answer of three words or more that is no refusal, two where the reply
-    had to be repaired; none without a model.
+    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried:
+    what it raises for a whole batch is raised; a single call that fails only falls back to the rules. Cost:
+    one call for each different answer of three words or more that is no refusal, two where the reply had to
+    be repaired.
 
     >>> [[claim.text for claim in found.claims] for found in decompositions(["It is old; it is red.", ""])]
     [['It is old', 'it is red.'], []]
