@@ -78,10 +78,7 @@ class InUse:
 
 
 def in_use(diagnosis: Analyses, method: Method | None = None) -> InUse:
-    """Return the confidence of a run under its settings, and the labels; no LLM calls.
-
-    ``method`` takes the place of the weights of the setting and of the run's calibration.
-    """
+    """Return the confidence of a run by ``method`` or its settings, and the labels; no LLM calls."""
     run = diagnosis.run
     every = signals_of(
         diagnosis, [diagnosis.diagnostic(name) for name in diagnosis.read_by(_READER)], secondary=True
@@ -150,10 +147,7 @@ def provenance(manifest: Mapping[str, object], score: str, method: Method | None
 
 
 def read_weights(text: str) -> dict[str, float]:
-    """Return weights written as ``name=number,…``, or the name of one signal, as shares of their sum.
-
-    InputError for anything else.
-    """
+    """Return ``name=number,…``, or one signal's name, as shares of their sum; InputError for else."""
     found: dict[str, float] = {}
     for one in text.split(",") if "=" in text or "," in text else [f"{text}=1"]:
         name, _, value = (part.strip() for part in one.partition("="))

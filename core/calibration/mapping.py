@@ -69,10 +69,7 @@ NO_MAP = ConfidenceMap()
 
 @dataclass(frozen=True)
 class ConfidenceQuality:
-    """How well a confidence separates correct from wrong answers, of ``n`` labelled ones.
-
-    In [0, 1], lower is better; of ``auroc`` higher is better, 0.5 is chance.
-    """
+    """How a confidence separates correct from wrong answers, in [0, 1]; lower is better but for auroc."""
 
     n: int
     ece: float
@@ -84,10 +81,9 @@ class ConfidenceQuality:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A map fitted to all answers (kind ``none`` where it cannot be, with a ``reason``), and what it changes.
+    """A map fitted to all answers (``none``, with a ``reason``, where it cannot be), and what it changes.
 
-    ``before`` is the quality of the confidence as it is, ``after`` that of the cross-validated probability:
-    each answer's by a map fitted to others.
+    ``after`` is the quality of the cross-validated probability: each answer's by a map fitted to others.
     """
 
     map: ConfidenceMap

@@ -28,10 +28,9 @@ _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, I
 
 @dataclass(frozen=True)
 class Method:
-    """How signals become the confidence that is calibrated: weights and ranges, then a map to a probability.
+    """Weights and ranges of the signals that are calibrated, then a map to a probability.
 
-    ``learned_from`` is the `digest` of the questions that both were learned from: these must not calibrate or
-    test.
+    The questions of which ``learned_from`` has the `digest` must not calibrate or test.
     """
 
     weighting: Weighting
@@ -72,10 +71,7 @@ def digest(question: str) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SavedCalibration:
-    """Scores of a calibration store, with whether each answer is correct (1, 0, NaN) and its group.
-
-    ``store`` is the name of the file; ``method`` is None where the score is a signal as it is.
-    """
+    """The scores of a store's file, labels (1, 0, NaN) and groups; no ``method`` for a signal as it is."""
 
     store: str
     provenance: Provenance

@@ -194,17 +194,11 @@ class CalibrationStore:
             return bool(self._db.execute(f"SELECT 1 FROM {TABLE} WHERE query_hash = ?", (key,)))
 
     def frame(self) -> pd.DataFrame:
-        """Return all rows in the order in which they were stored.
-
-        What cannot be read, because something else wrote it, is missing.
-        """
+        """Return all rows as they were stored; what something else wrote and cannot be read is missing."""
         return self._read([*_COLUMNS])
 
     def usable(self, texts: bool = True) -> pd.DataFrame:
-        """Return the rows of `frame` that calibrate: not excluded, and with a score.
-
-        Without ``texts``, which may be long, only what a calibration is computed from.
-        """
+        """Return the rows of `frame` that calibrate; without ``texts`` only what that is computed from."""
         rows = self._read([*_COLUMNS] if texts else _NUMBERS)
         return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 

@@ -185,10 +185,7 @@ class ClaimsAnalysis:
 
     @cached_property
     def ragchecker(self) -> pd.DataFrame:
-        """One row per question: ``query_id``, RAGChecker's metrics, and ``reason``.
-
-        ``reason`` says why the first metric without a value has none, and is missing where all are defined.
-        """
+        """RAGChecker's metrics of each question, and ``reason``: why the first undefined one is so."""
         silent = self.queries["answer_status"].isin(SILENT).to_numpy(dtype=bool)
         return ragchecker_table(self.layout, self.scores["relevant"].to_numpy(), silent, self.threshold)
 
@@ -201,10 +198,7 @@ class ClaimsAnalysis:
         return frame.assign(n_undefined=len(values) - n)
 
     def f1_curve(self, ks: Sequence[float]) -> pd.DataFrame:
-        """Return the mean F1@K of the answers whose grounding is defined, for every K, with its interval.
-
-        ``k, mean, low, high, n, n_undefined``, as `core.stats.mean_in_unit`.
-        """
+        """Return mean F1@K with its interval, over the answers whose grounding is defined, for every K."""
         defined = self.queries[self.queries["reason"].isna()]
         values = rafe.f1_curve(defined["n_supported"], defined["n_not_supported"], ks)
         rows = [(k, *mean_in_unit(column), column.size) for k, column in zip(ks, values.T, strict=True)]
@@ -222,10 +216,7 @@ class ClaimsAnalysis:
         return int(found[0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per claim of an answer and passage; a claim without passages has one row, too.
-
-        ``causal`` is the leave-one-out effect.
-        """
+        """Return one row per claim of an answer and passage; a claim without passages has one, too."""
         run, layout = self.run, self.layout
         own = np.flatnonzero(layout.of_answer)
         n = np.maximum(layout.width[own], 1)  # a claim without passages is still a claim

@@ -29,10 +29,7 @@ Amount = tuple[Hashable, ...]  # a kind and its value in the base unit; "date", 
 
 
 class Content(NamedTuple):
-    """What a sentence says: words that carry content, and which of them are numbers, names, denied.
-
-    ``amounts``: its dates and measured numbers, whatever the notation and unit, with the words that say each.
-    """
+    """What a sentence says: words of content, of them numbers, names, denied; amounts in any unit."""
 
     words: frozenset[str]  # words, numbers, pairs of ideographs
     numbers: frozenset[str]

@@ -53,10 +53,7 @@ class MatrixLayout:
 
     @cached_property
     def effects(self) -> Labels:
-        """Leave-one-out effect of every cell, as `core.claims.causal.causal_labels`.
-
-        *unknown* for claims of references. Slower than all the rest, so computed only when needed.
-        """
+        """Leave-one-out effect of every cell, *unknown* for references; slow, so only where it is needed."""
         found = np.full(self.probability.size, UNKNOWN, dtype=object)
         ablated = ablated_answers(self.run.passages)
         for query in range(len(self.run.queries)):
@@ -78,10 +75,7 @@ class MatrixLayout:
 
     @cached_property
     def pairs(self) -> list[JointPair]:
-        """Pairs of passages and the probability that they support a claim together, in the table's order.
-
-        (claim, place, place, probability); without pairs of an unknown passage, or of the same one twice.
-        """
+        """Each claim, two different places of passages, and their joint probability of support."""
         table = self.run["joint_support"]
         claim = _rows_of(self.claims, table, "claim_id", "claim_id")
         both = [self.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]

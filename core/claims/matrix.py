@@ -19,10 +19,7 @@ DEFAULT_SUPPORT = 0.5
 
 
 class KnownShare(NamedTuple):
-    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined.
-
-    What is known is seldom a fair sample: known claims are more often supported.
-    """
+    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined."""
 
     value: float
     n: int
@@ -31,10 +28,7 @@ class KnownShare(NamedTuple):
 
 
 def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
-    """Return a matrix as float64 of two dimensions; ``[]`` is a matrix without claims.
-
-    ValueError where it is not two-dimensional, or a cell is neither NaN nor in [0, 1].
-    """
+    """Return a matrix as float64; ValueError unless two-dimensional (or ``[]``), in [0, 1] or NaN."""
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim == 1 and not array.size:
         array = array.reshape(0, 0)
@@ -47,10 +41,7 @@ def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
 
 
 def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
-    """Return 1 where a probability reaches the threshold, 0 where it does not, NaN where it is unknown.
-
-    ValueError where ``threshold`` is not in (0, 1]: at 0 everything would be supported.
-    """
+    """Return 1 from the threshold on, else 0, NaN stays; ValueError where that is not in (0, 1]."""
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
     array = np.asarray(values, dtype=np.float64)
@@ -58,10 +49,7 @@ def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats
 
 
 def any_true(values: Floats, axis: int) -> Floats:
-    """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if all are 0, NaN if unknown.
-
-    One 1 settles it whatever the unknown ones are; an empty axis is unknown.
-    """
+    """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if there are some and all are 0, else NaN."""
     unknown = np.isnan(values).any(axis=axis) | (values.shape[axis] == 0)
     return np.where((values == 1).any(axis=axis), 1.0, np.where(unknown, np.nan, 0.0))
 

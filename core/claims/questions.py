@@ -53,11 +53,7 @@ class QuestionTexts:
         )
 
     def evidence(self, titled: bool) -> tuple[str, ...]:
-        """Return the passages for a verifier; titled: with the title in front, as the model got them.
-
-        "It" in a passage may be what only its title names; a verifier that compares words would be misled by
-        that.
-        """
+        """Return the passages for a verifier; titled: as the model got them, where the title names "it"."""
         texts = (text for _, text in self.passages)
         return tuple(
             f"{title}: {text}" if titled and title and has_words(text) else text
@@ -115,10 +111,7 @@ CLAIM_TABLES = ("claims", "support", "joint_support")
 
 @dataclass(frozen=True, slots=True)
 class QuestionClaims:
-    """The claims of one question and what is known of their support; matrices are claims × passages.
-
-    Claims are ``a1``, ``a2`` … of the answer, then ``r1`` … of the reference answer.
-    """
+    """The claims of a question, ``a1`` …, then ``r1`` … of the reference; matrices are claims × passages."""
 
     query_id: str
     claim_ids: tuple[str, ...]
@@ -175,11 +168,7 @@ def question_claims(
 
 
 def claim_rows(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the three tables, for questions in the order of the run.
-
-    ``support`` has one row for each relevant claim and each passage with a word, NaN where the verifier
-    failed. Places are those in the answer, so claims of the reference answer have none.
-    """
+    """Return the rows of the three tables, for questions in the order of the run."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in CLAIM_TABLES}
     for question in questions:
         rows["claims"] += _claim_rows(question)

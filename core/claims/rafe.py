@@ -52,10 +52,7 @@ def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float |
 
 
 def f1_curve(supported: ArrayLike, not_supported: ArrayLike, ks: Sequence[float]) -> Floats:
-    """Return F1 at every K, shape (..., len(ks)): of one answer or of all answers of a run at once.
-
-    The counts have shape (...). NaN where no claim was judged.
-    """
+    """Return F1 at every K, (..., len(ks)), for counts (...); NaN where no claim was judged."""
     s, n = _counts(supported, "supported")[..., None], _counts(not_supported, "not_supported")[..., None]
     k = np.array(ks, dtype=np.float64)
     if (wrong := k[~(np.isfinite(k) & (k > 0))]).size:

@@ -87,10 +87,7 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
 
 
 def passage_scores(layout: MatrixLayout, relevant: Bools, threshold: float) -> pd.DataFrame:
-    """Return ``support, supports, n_supported`` of every passage, in the run's order, for relevant claims.
-
-    ``supports`` is 1, 0 or NaN where an unscored cell leaves it open; ``n_supported`` is NaN without claims.
-    """
+    """Return the passages' support of relevant claims; ``supports`` is NaN where a cell leaves it open."""
     n = len(layout.run.passages)
     chosen = (relevant & layout.of_answer)[layout.claim_of_cell]
     passage, p = layout.passage_of_cell[chosen], layout.probability[chosen]

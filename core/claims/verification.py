@@ -33,10 +33,7 @@ ENTAILMENT, NEUTRAL = "Entailment", "Neutral"
 
 
 class Comparison(NamedTuple):
-    """How the claims of one text are to be compared with other texts; claims are named by their places.
-
-    One of the texts that are shown to a verifier is enough to support a claim.
-    """
+    """How claims, by their places, are compared with texts, of which one is enough to support them."""
 
     settled: Mapping[int, bool]  # whether the other text says the claim, where that could be read off
     asked: Mapping[tuple[str, ...], tuple[int, ...]]  # texts to show, with the claims to check
@@ -108,7 +105,7 @@ class Pairings:
 
 
 def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
-    """Return what is not known yet of a question's claims; titled: the verifier reads, it compares no words.
+    """Return what is not known yet of a question's claims; titled: the verifier reads.
 
     Claims of answer and reference are never in one group: no verdict must depend on a reference answer.
     """
@@ -143,10 +140,7 @@ def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
 
 
 class Verification:
-    """Verifies the claims of questions, those that failed before by ``again``, and remembers what failed.
-
-    ``reasons`` counts, for each question, the cells without a score by reason.
-    """
+    """Verifies the claims of questions, by ``again`` what failed before; counts cells without a score."""
 
     def __init__(
         self, verifier: Verifier, again: Verifier, joint: bool, joint_left: Iterable[str] = ()

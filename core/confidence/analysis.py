@@ -139,19 +139,13 @@ class ConfidenceAnalysis:
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
     def reliable(self, rule: str) -> tuple[int, int]:
-        """Return how many answers ``is_reliable`` or ``is_reliable_strict``, of those with both parts.
-
-        An answer of which one part is not known can be found unreliable, but never reliable.
-        """
+        """Return how many answers a rule finds reliable, of those with both of its parts."""
         part = {"is_reliable": "mc_confidence", "is_reliable_strict": "sampling_uncertainty"}[rule]
         known = self.queries[[part, "conformal_reliable"]].notna().all(axis=1)
         return int(self.queries[rule][known].sum()), int(known.sum())
 
     def bands(self) -> pd.DataFrame:
-        """Return one row per band, the highest first, with its answers and how many of them are correct.
-
-        ``band, n, n_labelled, n_correct, accuracy, low, high``: the last are Wilson's 95 % interval.
-        """
+        """Return one row per band, the highest first: answers, and accuracy with Wilson's 95 % interval."""
         rows, judged = [], np.array([band(float(value)).word for value in half_up(self.judged)])
         correct = self.used.correct
         for one in (GREEN, ORANGE, RED):
@@ -175,10 +169,7 @@ class ConfidenceAnalysis:
         return Weighting(shares_of(weights), ranges, threshold)
 
     def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, ConfidenceQuality]:
-        """Return what other weights, as shares of their sum, and another threshold let through.
-
-        The map is left out: it belongs to the weights that it was fitted to.
-        """
+        """Return what other weights, as shares of their sum, and threshold let through, before any map."""
         found = self.by(self.other(weights, threshold))
         return whatif(found, self.used.correct, threshold), quality(found, self.used.correct)
 

@@ -167,10 +167,7 @@ def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
 
 
 def logistic_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
-    """Return the coefficients of a logistic regression that are not negative, as shares of their sum.
-
-    Parameters as for `grid_weights`; the default where all coefficients are 0.
-    """
+    """Return the non-negative coefficients of a logistic regression as shares; the default if all are 0."""
     found, _ = non_negative_logistic(unit, correct)
     total = float(found.sum())
     return found / total if total > 1e-9 or math.isnan(total) else default

@@ -150,10 +150,7 @@ class Flagging:
 
 
 def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
-    """Return how many answers are flagged with other random halves; None where no half has enough labels.
-
-    ``queries`` is that of `ConformalAnalysis`. Cost: `N_SPLITS` sorts of the scores.
-    """
+    """Return how many answers other random halves flag; None where no half has enough labels."""
     frame = queries.sort_values("query_id", kind="stable")
     values = frame["score"].to_numpy(dtype=np.float64)
     right = (frame["correct"] == True).fillna(False).to_numpy(dtype=np.bool_)  # noqa: E712
@@ -186,8 +183,7 @@ def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
 def distance(answers: pd.Series, references: pd.Series) -> Floats:
     """Return how far each answer is from its nearest reference answer: 1 − ROUGE-L F1 in [0, 1], high = far.
 
-    ``answers`` are texts, ``references`` lists of texts; NaN where either is missing. Known only where a
-    reference is, so it is no score of a new answer. An empty answer has the distance 1.
+    NaN where either is missing. Known only where a reference is, so it is no score of a new answer.
     """
     found = []
     for answer, known in zip(answers, references, strict=True):

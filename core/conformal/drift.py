@@ -22,11 +22,9 @@ JUMP = 0.01
 
 @dataclass(frozen=True)
 class Drift:
-    """A test martingale along a stream of p-values, of which ``n`` are known.
+    """A test martingale along p-values, of which ``n`` are known: the logarithm of the capital after each.
 
-    ``log_martingale``, shape (m,), is the natural logarithm of the capital after each, from 1 before the
-    first; high = the stream does not look uniform. ``alarm`` is the place, from 0, where it first reaches
-    1/level, or None.
+    High = the stream does not look uniform; ``alarm`` is the first place from which it reaches 1/level.
     """
 
     log_martingale: Floats

@@ -292,11 +292,7 @@ def _why(analysis: ConformalAnalysis) -> str:
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
-    """Return each promise and the share of the tested that kept it, as `Analyses.recovered` has it.
-
-    The halves of a simulated run are drawn at random, so that each promise holds with a probability of 1 − α
-    or a little more; the difference is chance alone.
-    """
+    """Return each promise and the share of the tested that kept it; they differ by chance alone."""
     found = diagnosis["conformal"]
     rows = []
     for one in found.coverages.values():

@@ -35,8 +35,6 @@ def numbered(context: Context) -> list[NumberedPassage]:
 def context_text(context: Context) -> str:
     r"""Return a context as one text, as it stands in the prompt.
 
-    Examples
-    --------
     >>> context_text([("Ada", "She was first."), "Text."])
     '[1] Ada: She was first.\n\n[2] Text.'
     """

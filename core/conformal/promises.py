@@ -186,10 +186,9 @@ def coverage_of(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Verdicts:
-    """P-values of answers among the correct ones of their group; NaN without a score or a finite threshold.
+    """P-values of answers among the correct ones of their group (``members``, where there are several).
 
-    ``groups`` is empty where one threshold is for all; ``members`` says which is that of each answer.
-    ``parts`` are ``(labels, answers)`` of each finite threshold.
+    NaN without a score or a finite threshold; ``parts`` are labels and answers of each such threshold.
     """
 
     p_values: Floats
@@ -238,10 +237,7 @@ def verdicts_of(
 def with_groups(
     one: Coverage, verdicts: Verdicts, right: Bools, alpha: float
 ) -> tuple[Coverage, pd.DataFrame]:
-    """Return the coverage of all groups' thresholds (``one`` where all share one), and a row for each group.
-
-    ``right`` says which of the answers of ``verdicts`` are known to be correct.
-    """
+    """Return the coverage of all groups' thresholds, and of each, given which answers are correct."""
     covered, members = verdicts.p_values > alpha, np.array(verdicts.members, dtype=object)
     rows: list[tuple[Any, ...]] = []
     for group, n, threshold, *_ in verdicts.groups.itertuples(index=False):
@@ -305,10 +301,7 @@ class Sets:
 def sets_of(
     frame: pd.DataFrame, meanings: pd.DataFrame, right: Floats, own: Bools, tested: Bools, alpha: float
 ) -> tuple[Sets, Coverage]:
-    """Calibrate the sets, and fill in ``set_size`` and ``set_covers`` of the questions that do not calibrate.
-
-    ``meanings`` has one row per sample, ``query_id, status, meaning``; ``right`` is 1 where it is correct.
-    """
+    """Calibrate the sets, and fill in those of the questions that do not calibrate."""
     nothing = Meanings(np.empty(0, dtype=np.int64), np.empty(0), *[np.empty(0, dtype=np.bool_)] * 2)
     told = [nothing] * len(frame)
     place = {query_id: i for i, query_id in enumerate(frame["query_id"])}

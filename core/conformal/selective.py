@@ -229,10 +229,7 @@ def _nodes(
 
 @lru_cache(maxsize=1024)
 def _starts(n: int, alpha: Fraction, delta: Fraction) -> Mapping[int, Fraction]:
-    """Return the numbers of surest answers that are tested first, with their shares of δ.
-
-    From α, δ and the number of labels alone. Below n, since the place of the next label ends each.
-    """
+    """Return numbers of surest answers, below n, and their shares of δ; labels themselves play no part."""
     error, second = float(alpha), delta * _SECOND
     if _answers_needed(error, float(second)) < n:
         later = max(n // 2, _start(error, float(second), n - 1))
@@ -269,8 +266,8 @@ def _powers(alpha: float, level: float) -> Floats:
 def _hopeless(score: Floats, wrong: Ints, alpha: float, least: int) -> bool:
     """Return whether the risk of the surest is clearly above α, however many of them are answered.
 
-    One-sided exact intervals (Clopper & Pearson 1934): for a threshold in reach the risk is at most α, and
-    its interval lies above with a probability of at most 5 %, so all of them do with no more.
+    Where a threshold is in reach, its one-sided exact interval (Clopper & Pearson 1934) lies above α with a
+    probability of at most 5 %, so all of them do with no more.
     """
     if score.size < _FEWEST:
         return False

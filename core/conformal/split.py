@@ -72,8 +72,6 @@ def threshold_rank(n: int, alpha: float) -> int:
 def labels_needed(alpha: float) -> int:
     """Return the smallest number of labels with a finite threshold: ⌈(1−α)/α⌉.
 
-    Examples
-    --------
     >>> labels_needed(0.1), labels_needed(0.05)
     (9, 19)
     """
@@ -84,8 +82,6 @@ def labels_needed(alpha: float) -> int:
 def label_shortage(n: int, alpha: float, what: str = "label") -> str:
     """Return why n labels, or ``what`` else calibrates, give no finite threshold; empty where they do.
 
-    Examples
-    --------
     >>> label_shortage(5, 0.1)
     '5 labels cannot certify α = 0.1; you need at least 9.'
     """
@@ -199,10 +195,7 @@ def p_values(
 def _weighed(
     scores: Floats, weights: ArrayLike, new_weights: ArrayLike
 ) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """Return rising scores, the weight from each on (n + 1 of them, the last 0) and the new weights.
-
-    As whole numbers of a common unit: sums are exact, and equal weights give the same as none.
-    """
+    """Return rising scores, the weight from each on (then 0) and the new weights, as exact whole numbers."""
     given, new = column("weights", weights), column("new_weight", new_weights)
     if not (np.isfinite(given) & (given >= 0)).all():
         raise InputError("weights must be finite and at least 0.")

@@ -258,10 +258,7 @@ def _add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> N
 
 
 def _add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
-    """Draw the column of verdicts: one trace per state, so that the legend names the symbols.
-
-    A symbol leads to the answers with a claim in the same state.
-    """
+    """Draw the column of verdicts: a trace per state, which leads to the answers with such a claim."""
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
         texts = [f" <b>{_LETTERS.get(row.verdict, '')}</b>" for _, row in chosen]

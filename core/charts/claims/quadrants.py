@@ -106,10 +106,7 @@ def _add_density(figure: go.Figure, analysis: ClaimsAnalysis, known: pd.DataFram
 
 
 def _edges(top: float, threshold: float) -> tuple[Floats, Floats]:
-    """Return the ends of the cells across and up.
-
-    No influence at all has a column of its own, and the threshold is an end; cells hold their lower end.
-    """
+    """Return the ends of the cells across (no influence has a column of its own) and up."""
     across = np.linspace(0, max(float(top), 1e-9), _CELLS + 1)
     below = max(1, round(_CELLS * threshold))
     above = np.linspace(threshold, 1, max(1, _CELLS - below) + 1) if threshold < 1 else [1, 1 + 1 / below]

@@ -69,10 +69,7 @@ def place_of(claim: str, sentence: Sentence) -> Span | None:
 
 
 def added_words(claim: str, sentence: Sentence, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the words of weight of a claim that its sentence does not have, each once, in order.
-
-    ``names`` are `names_in` the whole answer: what a pronoun or a missing subject may refer to.
-    """
+    """Return a claim's words of weight, each once, that neither its sentence nor ``names`` has."""
     before = ["", *(token.stem for token in read(claim))]
     known = _stems(sentence.tokens) | {
         token.stem
@@ -172,10 +169,7 @@ SentenceClaims = tuple[Span, tuple[Claim, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """The claims of one answer, in order of first mention.
-
-    ``reason``: why the splitter's claims replace the model's; None where they do not, or no model was asked.
-    """
+    """The claims of an answer, in order; ``reason``: why the splitter's replace the model's."""
 
     claims: tuple[Claim, ...]
     reason: str | None = None

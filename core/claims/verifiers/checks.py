@@ -44,10 +44,7 @@ def check_mention(claim: str, sentence: str, passage: str) -> float:
 
 
 def check_ideographs(claim: str, sentence: str, passage: str) -> float:
-    """Look for the ideographs of a Chinese claim, two by two: to the model any Chinese texts are alike.
-
-    0 where a passage has next to none of the claim's pairs, NaN otherwise.
-    """
+    """Return 0 where a passage has next to none of a Chinese claim's pairs of ideographs, else NaN."""
     n = len(_HAN.findall(claim))
     pairs, there = set(_ideographs(claim)), folded(passage)
     if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)) or not pairs:

@@ -61,10 +61,7 @@ def packaged_figures(verifier: str) -> Mapping[str, Mapping[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class OfflineWeights(LogisticWeights):
-    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it.
-
-    Its features are of `core.claims.verifiers.features.FEATURES`.
-    """
+    """The model of the offline verifier on `FEATURES`, as ``bench/fit_claims.py`` fitted it."""
 
     cap: float  # highest probability where a check contradicts the claim; below a half
     floors: Mapping[str, float]  # lowest probability where the check of that name agrees, none contradicts
