@@ -147,7 +147,7 @@ def provenance(manifest: Mapping[str, object], score: str, method: Method | None
 
 
 def read_weights(text: str) -> dict[str, float]:
-    """Return ``name=number,…``, or one signal's name, as shares of their sum; InputError for else."""
+    """Return ``name=number,…``, or one signal's name, as shares of their sum; else InputError."""
     found: dict[str, float] = {}
     for one in text.split(",") if "=" in text or "," in text else [f"{text}=1"]:
         name, _, value = (part.strip() for part in one.partition("="))

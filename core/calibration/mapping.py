@@ -69,7 +69,7 @@ NO_MAP = ConfidenceMap()
 
 @dataclass(frozen=True)
 class ConfidenceQuality:
-    """How a confidence separates correct from wrong answers, in [0, 1]; lower is better but for auroc."""
+    """How well a confidence tells correct from wrong answers, in [0, 1]; but for auroc lower is better."""
 
     n: int
     ece: float

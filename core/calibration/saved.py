@@ -71,7 +71,7 @@ def digest(question: str) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SavedCalibration:
-    """The scores of a store's file, labels (1, 0, NaN) and groups; no ``method`` for a signal as it is."""
+    """The scores of a store, with labels (1, 0, NaN) and groups; without ``method``: a signal as it is."""
 
     store: str
     provenance: Provenance

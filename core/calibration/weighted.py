@@ -7,12 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
 from core.errors import InputError
+from core.stats import wilson_interval
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({"similarity": 0.45, "lexical": 0.35, "llm": 0.20})
 RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -229,3 +231,33 @@ def range_warning(
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
+
+
+class WhatIf(NamedTuple):
+    """What a confidence and a threshold let through, after rounding half-up to two places.
+
+    Of the ``n_passing`` of ``n`` answers with a confidence ``n_labelled`` have a label. ``coverage`` and
+    ``accuracy`` lie in [0, 1], higher is better, NaN without a case; ``low, high`` is Wilson's 95 % interval
+    of the accuracy.
+    """
+
+    threshold: float
+    n: int
+    n_passing: int
+    n_labelled: int
+    n_correct: int
+    coverage: float
+    accuracy: float
+    low: float
+    high: float
+
+
+def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
+    """Return what a threshold lets through; ``correct`` is 1, 0 or NaN, ``confidence`` in [0, 1] or NaN."""
+    passes = half_up(confidence) >= threshold
+    n, n_passing = int(np.count_nonzero(~np.isnan(confidence))), int(passes.sum())
+    right = correct[passes & ~np.isnan(correct)]
+    accuracy = float(right.mean()) if right.size else math.nan
+    coverage = n_passing / n if n else math.nan
+    counts = n, n_passing, right.size, int(right.sum())
+    return WhatIf(threshold, *counts, coverage, accuracy, *wilson_interval(accuracy, right.size))

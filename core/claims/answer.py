@@ -150,7 +150,6 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
         claim_spans(claims, [answer] * len(claims)),
         ClaimEvidenceMatrix(
             tuple(texts),
-            tuple(passages["passage_id"]),
             layout.probability[block],
             scored["relevant"].to_numpy(dtype=bool),
             found.threshold,

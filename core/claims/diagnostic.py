@@ -27,7 +27,7 @@ _MOSTLY = 0.5
 
 
 def findings(claims: ClaimsAnalysis) -> tuple[Finding, ...]:
-    """Return what is unsupported, unscored or fragile; by chance nothing: passages are not random."""
+    """Return claims without support, cells without a score, and claims that depend on one passage."""
     return (*_unsupported(claims), *_unscored(claims), *_fragile(claims))
 
 

@@ -75,7 +75,7 @@ class MatrixLayout:
 
     @cached_property
     def pairs(self) -> list[JointPair]:
-        """Each claim, two different places of passages, and their joint probability of support."""
+        """A claim, two places of passages, and the probability that these support it together."""
         table = self.run["joint_support"]
         claim = _rows_of(self.claims, table, "claim_id", "claim_id")
         both = [self.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]

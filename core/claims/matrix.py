@@ -146,8 +146,7 @@ class ClaimEvidenceMatrix:
     """The claims of one answer against the passages it was given, and every score that follows."""
 
     claims: tuple[str, ...]  # one per row
-    passages: tuple[str, ...]  # one per column, in retrieval order
-    probabilities: Floats  # NaN = unscored
+    probabilities: Floats  # a column for each passage, in retrieval order; NaN = unscored
     relevant: Bools  # False for refusals and talk about the answer; such claims enter no mean
     threshold: float = DEFAULT_SUPPORT  # from this probability on a passage supports a claim
 

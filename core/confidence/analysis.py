@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.calibration.decision import WhatIf, whatif
 from core.calibration.in_use import COLUMNS, WITHOUT_ANSWER, InUse, shares_of
 from core.calibration.mapping import ConfidenceQuality, quality
 from core.calibration.saved import digest
 from core.calibration.weighted import (
     RangeWarning,
     Weighting,
+    WhatIf,
     confidences,
     half_up,
     normalised,
     range_warning,
+    whatif,
 )
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.context_score import GREEN, ORANGE, RED, band

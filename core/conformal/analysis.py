@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.calibration.decision import WhatIf, whatif
-from core.calibration.weighted import half_up
+from core.calibration.weighted import WhatIf, half_up, whatif
 from core.conformal.definitions import (
     CALIBRATION,
     DELTA,

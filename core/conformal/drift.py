@@ -24,7 +24,7 @@ JUMP = 0.01
 class Drift:
     """A test martingale along p-values, of which ``n`` are known: the logarithm of the capital after each.
 
-    High = the stream does not look uniform; ``alarm`` is the first place from which it reaches 1/level.
+    High = the stream does not look uniform; ``alarm`` is the first place where it reaches 1/level, or None.
     """
 
     log_martingale: Floats

@@ -301,7 +301,10 @@ class Sets:
 def sets_of(
     frame: pd.DataFrame, meanings: pd.DataFrame, right: Floats, own: Bools, tested: Bools, alpha: float
 ) -> tuple[Sets, Coverage]:
-    """Calibrate the sets, and fill in those of the questions that do not calibrate."""
+    """Calibrate the sets, and fill in those of the questions that do not calibrate.
+
+    ``meanings`` has one row per sample, ``query_id, status, meaning``; ``right`` is 1 where it is correct.
+    """
     nothing = Meanings(np.empty(0, dtype=np.int64), np.empty(0), *[np.empty(0, dtype=np.bool_)] * 2)
     told = [nothing] * len(frame)
     place = {query_id: i for i, query_id in enumerate(frame["query_id"])}

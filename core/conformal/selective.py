@@ -229,7 +229,7 @@ def _nodes(
 
 @lru_cache(maxsize=1024)
 def _starts(n: int, alpha: Fraction, delta: Fraction) -> Mapping[int, Fraction]:
-    """Return numbers of surest answers, below n, and their shares of δ; labels themselves play no part."""
+    """Return the numbers of surest answers to start from, below n, and their shares of δ, without labels."""
     error, second = float(alpha), delta * _SECOND
     if _answers_needed(error, float(second)) < n:
         later = max(n // 2, _start(error, float(second), n - 1))

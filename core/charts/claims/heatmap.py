@@ -55,7 +55,7 @@ def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
         raise ValueError(f"shown must be one of {', '.join(SHOWN)}, got {shown!r}.")
     if not answer.matrix.claims:
         return empty_figure("This answer has no claims to check against its passages.")
-    if not answer.matrix.passages:
+    if not answer.passage_ids:
         return empty_figure("This question has no passages.")
     if shown == "causal" and answer.causal is None:
         return empty_figure("No passage was left out of the prompt, so leave-one-out effects are unknown.")
