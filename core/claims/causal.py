@@ -191,10 +191,7 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
 
 
 def _in_the_words_of(stated: Content, now: Content) -> Content:
-    """Return what is said now with the claim's words for its dates and measures: 10 km, 10,000 metres.
-
-    The claim's numbers of another unit, 10 miles, are other numbers.
-    """
+    """Return what is said now with the claim's words for its dates and measures: 10 km, 10,000 metres."""
     kinds = {kind for kind, *_ in stated.amounts}
     said = {amount: words for amount, words in now.amounts.items() if amount[0] in kinds}
     again = frozenset[str]().union(

@@ -43,10 +43,7 @@ def weighty_words(text: str) -> tuple[str, ...]:
 
 
 def best_sentence(claim: str, stated: int, sentences: Sequence[Sentence]) -> int | None:
-    """Return the sentence of a claim: the one that the model names, else the one that shares most.
-
-    None where it shares no word of weight with the claim; of equals the first.
-    """
+    """Return the sentence of a claim: that which the model names, else that which shares most; else None."""
     wanted = _stems(_weighty(claim))
     shared = [len(wanted & sentence.content) for sentence in sentences]
     if 0 <= stated < len(sentences) and shared[stated]:
@@ -92,11 +89,9 @@ def has_pronoun(text: str) -> bool:
 
 
 def names_in(answer: str, resolves: bool) -> frozenset[tuple[str, str]]:
-    """Return the stems that a claim may take from other sentences of the answer.
+    """Return the stems that a claim may take from other sentences: names and the numbers behind them.
 
-    ``("", stem)`` for words with a capital letter and, where the claim's sentence has a pronoun
-    (``resolves``), any word but negations and numbers; ``(stem before, number)`` for that of a name: "Apollo
-    11".
+    Where the claim's sentence has a pronoun (``resolves``), any word but negations and numbers.
     """
     tokens = read(answer)
     capital = {token for token in tokens if answer[token.start].isupper()}

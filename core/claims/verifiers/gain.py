@@ -77,10 +77,7 @@ class GainVerifier:
         self._weights = weights or packaged_weights(LogisticWeights, "gain")
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability, in (0, 1), that each passage supports each claim.
-
-        NaN where the claim or the passage has no word, or both do not fit into the context.
-        """
+        """Return the probability, in (0, 1), of each support; NaN without a word or beyond the context."""
         return self.judge_many([(claims, passages)])[0].probability
 
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:

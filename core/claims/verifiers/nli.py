@@ -24,10 +24,7 @@ class NLIVerifier:
         self.name = self._model.name
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim; NaN where one has no word.
-
-        Raises `BackendError` where the model cannot be loaded, or is not one for inference.
-        """
+        """Return the probability of each support; NaN without a word; BackendError without a model."""
         return self.support_many([(claims, passages)])[0]
 
     def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:
