@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.calibration.decision import whatif
+from core.calibration.weighted import whatif
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import BANDS, FINDINGS
 from core.context_score import NO_BAND

@@ -165,10 +165,7 @@ def flagged_said(analysis: ConformalAnalysis) -> str:
 
 
 def over_splits(analysis: ConformalAnalysis) -> str:
-    """Say how many answers other random halves would flag; empty where none is drawn.
-
-    The numbers do not depend on the half of the run.
-    """
+    """Say how many answers other random halves would flag; empty where none is drawn."""
     one = analysis.over_splits
     if one is None:
         return ""
@@ -295,11 +292,7 @@ def _why(analysis: ConformalAnalysis) -> str:
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
-    """Return each promise and the share of the tested that kept it, as `Analyses.recovered` has it.
-
-    The halves of a simulated run are drawn at random, so that each promise holds with a probability of 1 − α
-    or a little more; the difference is chance alone.
-    """
+    """Return each promise and the share of the tested that kept it; they differ by chance alone."""
     found = diagnosis["conformal"]
     rows = []
     for one in found.coverages.values():
