@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import Fields, as_id, read_each, text_problem, unique
+from core.sources.fields import Fields, as_id, read_each, text_problem, unique, without_null
 from core.sources.formats.records import (
     CONTRADICTION,
     ENTAILMENT,
@@ -20,7 +20,7 @@ from core.sources.formats.records import (
     RecordPassage,
     count_names,
 )
-from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept, without_null
+from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"

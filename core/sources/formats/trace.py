@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from core.sources.fields import FieldError, Fields, Rejected, as_id, read_each, unique
+from core.sources.fields import FieldError, Fields, Rejected, as_id, read_each, unique, without_null
 from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, last_reply, value_text
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.report import IssueLog, counted
@@ -120,7 +120,7 @@ def _model_of(spans: Sequence[Span]) -> dict[str, Any]:
     last = next((span.attributes for span in reversed(spans) if span.kind == "LLM"), {})
     counts = {f"llm.token_count.{what}": last.get(f"llm.token_count.{what}") for what in _COUNTS}
     found = {"llm.model_name": as_id(last.get("llm.model_name")), **{n: finite(v) for n, v in counts.items()}}
-    return {name: value for name, value in found.items() if value is not None}
+    return without_null(found)
 
 
 def _sources(spans: Sequence[Span]) -> list[Span]:
