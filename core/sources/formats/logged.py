@@ -131,7 +131,7 @@ def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
         return _record(tool, record_id, spans, log)
 
     spans = [span for held in found for span in held]
-    records, without, notes = read_traces(spans, "call", log, record, lambda held: held[0].trace_id)
+    records, without, notes = read_traces(spans, "call", log, record)
     if bare := sum(not record.passages for record in records):
         notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
     scores = {name for record in records for name, _ in record.reported}

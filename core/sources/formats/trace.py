@@ -65,11 +65,10 @@ def read_traces(
     what: str,
     log: IssueLog,
     record: Callable[[str, Sequence[Span]], Record],
-    shown: Callable[[Sequence[Span]], Any],
 ) -> tuple[list[Record], list[Rejected], list[str]]:
     """Read the spans of each trace by ``record``, which is given its id too.
 
-    Also return the traces left out, each as ``shown`` says, and a note on spans, which are called ``what``.
+    Also return the traces left out, and a note on spans, which are called ``what``.
     """
     traces: dict[str, list[Span]] = {}
     for span in spans:
@@ -79,7 +78,10 @@ def read_traces(
     }
     ids = unique([as_id(own.get(name)) or name for name in traces], "q")
     named = iter(zip(ids, traces.values(), strict=True))
-    entries = [(held[0].number, shown(held)) for held in traces.values()]
+    entries = [
+        (held[0].number, {"trace_id": name, "spans": len(held), "kinds": [span.kind for span in held][:20]})
+        for name, held in traces.items()
+    ]
     records, without = read_each(entries, log, lambda *_: record(*next(named)))
     note = f"{counted(len(spans), what)} in {counted(len(traces), 'trace')}; a trace is a question."
     return records, without, [note]
