@@ -241,7 +241,10 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
         value = reader.parse(text)
     except ValueError as error:
         reader.n_missing = 0  # its first line will be read again
-        content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
+        content = None
+        if not text.lstrip().startswith("["):  # JSON Lines, unless most lines are no JSON
+            lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+            content = _pieces(lines, name, reader)
         content = content or _objects(text, name, reader)
         if content is None:
             line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
@@ -269,12 +272,6 @@ def _list(values: list[Any], name: str, reader: JsonReader) -> Content:
         except NotJson as error:
             bad.append(BadEntry(number, f"JSON that can be used ({error})", entry_text(value)))
     return Content(name, "json", [entry for _, entry in entries], tuple(entries), bad=tuple(bad))
-
-
-def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
-    """Read JSON Lines; None where most lines are no JSON, so that the file is meant as one JSON value."""
-    lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return _pieces(lines, name, reader)
 
 
 def _objects(text: str, name: str, reader: JsonReader) -> Content | None:

@@ -227,7 +227,9 @@ def _read(
 
     kept, rejected = read_each(content.entries, log, read)
     if not kept:
-        raise InputError(_nothing_usable(source, len(numbers), log))
+        none = f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
+        some = log.nothing_usable(source, len(numbers), "lines", "line")
+        raise InputError(none if log.first_error is None else some)
     notes = [*content.notes, *given.notes]
     if unused:
         notes.append(f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}.")
@@ -414,12 +416,6 @@ _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
     ("missed evidence", _is_golden, _GOLD),
     ("hit, recall, MRR and nDCG of the retriever", _is_golden, _GOLD),
 )
-
-
-def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    if log.first_error is None:
-        return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
-    return log.nothing_usable(source, n_rows, "lines", "line")
 
 
 def _hash(value: object) -> str:

@@ -169,6 +169,11 @@ def as_id(value: object) -> str | None:
     return str(value) if usable else None
 
 
+def without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not None."""
+    return {name: value for name, value in entry.items() if value is not None}
+
+
 def unique(names: Sequence[str | None], stem: str = "d") -> tuple[str, ...]:
     """Return unique names: ``a, a, None`` becomes ``a, a (2), d3``; no new name is already in the list."""
     given = {name for name in names if name is not None}

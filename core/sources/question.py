@@ -11,7 +11,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.encoding import read_source, to_utf8
-from core.sources.fields import MAX_TEXT, FieldError, Fields, text_problem, unique, with_cells
+from core.sources.fields import MAX_TEXT, FieldError, Fields, text_problem, unique, with_cells, without_null
 from core.sources.report import shorten
 from core.text.strict import clean, finite, read_json
 
@@ -227,7 +227,7 @@ def question_record(question: Question) -> dict[str, Any]:
     record = {
         "id": question.query_id,
         "question": question.question,
-        "passages": [{k: v for k, v in passage.items() if v is not None} for passage in passages],
+        "passages": [without_null(passage) for passage in passages],
         "documents": [{"title": document.title, "text": document.text} for document in question.documents],
         "answers": list(question.reference_answers),
         "gold": list(question.gold),

@@ -289,13 +289,13 @@ def _rows(frame: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     if kept.all():
         return frame
     rows = np.flatnonzero(kept)
-    columns = {name: some_rows(frame[name], rows) for name in frame if not _repeats(frame[name])}
-    columns |= {
-        name: frame[name].iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
-        for name in frame
-        if _repeats(frame[name])
+    columns = {
+        name: column.iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
+        if _repeats(column)
+        else some_rows(column, rows)
+        for name, column in frame.items()
     }
-    return pd.DataFrame({name: columns[name] for name in frame}, copy=False).set_axis(frame.index[rows])
+    return pd.DataFrame(columns, copy=False).set_axis(frame.index[rows])
 
 
 def _ragged_frame(ragged: list[tuple[int, int, str]], n_columns: int) -> pd.DataFrame:

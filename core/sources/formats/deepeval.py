@@ -109,18 +109,15 @@ def _delimiters(content: Content) -> dict[str, str]:
 def _split(entry: Any, splits: Mapping[str, str], is_csv: bool) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    row = _row(entry) if is_csv else dict(entry)
+    row = dict(entry)
+    if is_csv:
+        objects = with_cells(entry, _OBJECTS)
+        row = with_cells(entry, _LISTS, _NUMBERS)
+        row |= {name: objects[name] for name in _OBJECTS if isinstance(objects.get(name), (dict, list))}
     for name, mark in splits.items():
         if isinstance(row.get(name), str):
             row[name] = [piece for piece in row[name].split(mark) if piece.strip()]
     return row
-
-
-def _row(cells: Mapping[str, str]) -> dict[str, Any]:
-    row = with_cells(cells, _LISTS, _NUMBERS)
-    objects = with_cells(cells, _OBJECTS)
-    readable = {name: objects[name] for name in _OBJECTS if isinstance(objects.get(name), (dict, list))}
-    return {**row, **readable}
 
 
 def _record(fields: Fields) -> Record:
@@ -191,7 +188,7 @@ def _test_case(record: Record, named: bool) -> dict[str, Any]:
     }
     further = {key: value for key, value in record.reported.items() if key not in scored}
     rest = flat.further_fields(replace(record, reported=further), _OWN)
-    return flat.without_none({**case, **reported}) | rest
+    return flat.filled({**case, **reported}) | rest
 
 
 FORMAT = Format(

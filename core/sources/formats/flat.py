@@ -151,7 +151,7 @@ def has_own_ids(records: Iterable[Record]) -> bool:
     return any(r.record_id not in ("", default_id(place)) for place, r in enumerate(records, start=1))
 
 
-def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that hold something: no None, no empty list or object."""
     return {name: value for name, value in fields.items() if value is not None and value not in ([], {}, ())}
 

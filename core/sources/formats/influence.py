@@ -36,6 +36,7 @@ _ANALYSES: Mapping[str, tuple[str, ...]] = {
     "correct and incorrect answers, harmful passages": ("reference_answers",),
     "gold passages": ("is_gold",),
 }
+_SAME = "the same value in all rows of the question; the first was used"
 _COMPARED = 10_000  # texts at a time
 _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 _DONE = {"query_id", "question", "passage_id", "retrieval_rank", "influence_score", "ablated_answer"}
@@ -150,7 +151,9 @@ def _check_rows(checks: ColumnChecks) -> _Rows:
     else:
         _from_one(checks, rank, grouping, usable, notes)
     _duplicates(checks, grouping, usable)
-    _too_many(checks, grouping, usable)
+    # A question cut off at the limit would look complete, so it is left out as a whole.
+    too_long = np.bincount(grouping.group)[grouping.group] > MAX_PASSAGES
+    checks.flag(usable[too_long], "question", f"a question with at most {MAX_PASSAGES} passages")
 
     still = ~checks.bad[usable]
     kept = usable[still]
@@ -225,12 +228,6 @@ def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     checks.flag(usable[again & ~blank], "passage_id", "an id that no earlier row of the question has")
 
 
-def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
-    # A question cut off at the limit would look complete, so it is left out as a whole.
-    long = np.bincount(grouping.group) > MAX_PASSAGES
-    checks.flag(usable[long[grouping.group]], "question", f"a question with at most {MAX_PASSAGES} passages")
-
-
 def _incomplete_note(checks: ColumnChecks, key: Ints, kept: Ints, notes: list[str]) -> None:
     if not checks.bad.any():
         return
@@ -273,7 +270,9 @@ def _query_table(checks: ColumnChecks, rows: _Rows) -> pd.DataFrame:
     }
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
-            _warn_where_differing(checks, rows, first, definition.name)
+            codes = text_codes(checks.text(definition.name))
+            differs = rows.kept[codes[rows.kept] != codes[first][group]]
+            checks.flag(differs, definition.name, _SAME, "warning")
             if definition.name not in _DONE:
                 columns[definition.name] = checks.values(definition.name, definition, first)
     if "answer" in columns:
@@ -315,13 +314,6 @@ def _query_ids(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64]) -> p
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
-
-
-def _warn_where_differing(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64], name: str) -> None:
-    codes = text_codes(checks.text(name))
-    differs = codes[rows.kept] != codes[first][rows.grouping.group]
-    expected = "the same value in all rows of the question; the first was used"
-    checks.flag(rows.kept[differs], name, expected, "warning")
 
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique
+from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique, without_null
 from core.sources.formats.messages import ASSISTANT, USER, content_text, last_text
 from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage
 from core.sources.formats.writing import (
@@ -18,7 +18,6 @@ from core.sources.formats.writing import (
     kept_file,
     to_document,
     with_kept,
-    without_null,
 )
 from core.sources.report import IssueLog, shorten
 from core.text.strict import finite

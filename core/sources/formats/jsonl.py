@@ -131,7 +131,7 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         ],
     }
     further = {name: value for (name, by), value in reported.items() if not by and name not in _OWN}
-    return flat.without_none(line) | further
+    return flat.filled(line) | further
 
 
 FORMAT = Format(

@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, literal, read_each, said_number
+from core.sources.fields import FieldError, as_id, literal, read_each, said_number, without_null
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
 from core.sources.formats.records import Format, ReadRecords, Record, count_names
 from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
@@ -131,7 +131,7 @@ def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
         return _record(tool, record_id, spans, log)
 
     spans = [span for held in found for span in held]
-    records, without, notes = read_traces(spans, "call", log, record, lambda held: held[0].trace_id)
+    records, without, notes = read_traces(spans, "call", log, record)
     if bare := sum(not record.passages for record in records):
         notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
     scores = {name for record in records for name, _ in record.reported}
@@ -248,7 +248,7 @@ def _fields(document: Any) -> dict[str, Any]:
     own = passage.passage_id if passage.passage_id != "p1" else None
     title = {"title": passage.title} if passage.title else None
     values = {"content": passage.text, "id": own, "score": passage.score, "metadata": title}
-    return {name: value for name, value in values.items() if value is not None}
+    return without_null(values)
 
 
 def _documents(value: Any, loose: bool = False, depth: int = 0) -> list[Any]:

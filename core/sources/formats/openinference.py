@@ -67,11 +67,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         dropped[0] += trace.n_dropped
         return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
-    def shown(held: Sequence[Span]) -> dict[str, Any]:
-        kinds = [span.kind for span in held][:20]
-        return {"trace_id": held[0].trace_id, "spans": len(held), "kinds": kinds}
-
-    records, without, notes = read_traces(spans, "span", log, record, shown)
+    records, without, notes = read_traces(spans, "span", log, record)
     if without:
         notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
     if dropped[0]:

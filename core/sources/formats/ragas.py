@@ -122,7 +122,7 @@ def _sample(record: Record, named: bool) -> dict[str, Any]:
         "ground_truths": list(record.references) if len(record.references) > 1 else None,
         **{name: value for name, value in kept.items() if value},
     }
-    return flat.without_none(sample) | flat.further_fields(record, _OWN)
+    return flat.filled(sample) | flat.further_fields(record, _OWN)
 
 
 FORMAT = Format(

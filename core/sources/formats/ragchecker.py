@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import Fields, as_id, read_each, text_problem, unique
+from core.sources.fields import Fields, as_id, read_each, text_problem, unique, without_null
 from core.sources.formats.records import (
     CONTRADICTION,
     ENTAILMENT,
@@ -20,7 +20,7 @@ from core.sources.formats.records import (
     RecordPassage,
     count_names,
 )
-from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept, without_null
+from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
@@ -159,17 +159,13 @@ def _result(record: Record) -> dict[str, Any]:
         ]
         if claims:
             result[name] = [claim.text for claim in claims]
-            result[matrix] = _matrix(claims, [p.passage_id for p in record.passages])
+            rows = [[_as_label(claim.support.get(p.passage_id)) for p in record.passages] for claim in claims]
+            complete = record.passages and all(label in LABELS for row in rows for label in row)
+            result[matrix] = rows if complete else None
             counterparts = [claim.counterpart for claim in claims]
             result[counterpart] = counterparts if all(counterparts) else None
     result["metrics"] = {name: value for (name, by), value in record.reported.items() if by == NAME}
     return {name: value for name, value in result.items() if value is not None and value != {}}
-
-
-def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]] | None:
-    rows = [[_as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
-    complete = bool(ids) and all(label in LABELS for row in rows for label in row)
-    return rows if complete else None
 
 
 def _label_matrix(fields: Fields, name: str, n_claims: int, n_passages: int) -> list[Sequence[str | None]]:

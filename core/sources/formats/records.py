@@ -17,7 +17,7 @@ import pandas as pd
 from core.run import Run
 from core.schema import TABLES as SCHEMA
 from core.sources.content import Content
-from core.sources.fields import Rejected, as_id, is_missing, said_number, text_problem, unique
+from core.sources.fields import Rejected, as_id, is_missing, said_number, text_problem, unique, without_null
 from core.sources.question import PassageIn, Question
 from core.sources.report import IssueLog, counted, shorten
 from core.text import answer_status
@@ -351,8 +351,10 @@ def judged(records: Sequence[Record]) -> tuple[list[Record], list[str], set[str]
             break
     sure = [key for key in keys if CONFIDENCE in _plain(key[0]) and _all(records, key, _share)]
     if sure:
-        names = dict(zip(sure, unique([_name(*key) for key in sure]), strict=True))
-        found = [_confident(record, names) for record in found]
+        plain = [re.sub(r"\W+", "_", " ".join(key).lower()).strip("_") for key in sure]
+        names = dict(zip(sure, unique(plain), strict=True))
+        shares = ({name: _share(r.reported.get(key)) for key, name in names.items()} for r in found)
+        found = [replace(r, confidences=without_null(own)) for r, own in zip(found, shares, strict=True)]
         notes.append(f"Confidences in [0, 1]: {', '.join(map(shorten, names.values()))}.")
     return found, notes, {name for name, _ in (*own, *sure)}
 
@@ -370,12 +372,6 @@ def _labelled(record: Record, keys: Iterable[Key]) -> Record:
     return replace(record, correct=next(iter(said.values())), correct_by=by)
 
 
-def _confident(record: Record, names: Mapping[Key, str]) -> Record:
-    values = {name: _share(record.reported.get(key)) for key, name in names.items()}
-    known = {name: value for name, value in values.items() if value is not None}
-    return replace(record, confidences=known)
-
-
 def _all(records: Iterable[Record], key: Key, read: Any) -> bool:
     """Return whether some record has a value there, and all that have one can be read so."""
     values = [record.reported.get(key) for record in records]
@@ -391,10 +387,6 @@ def _truth(value: Any) -> bool | None:
 def _share(value: Any) -> float | None:
     number = said_number(value)
     return number if number is not None and 0 <= number <= 1 else None
-
-
-def _name(name: str, by: str) -> str:
-    return re.sub(r"\W+", "_", f"{name} {by}".lower()).strip("_")
 
 
 def _plain(name: str) -> str:

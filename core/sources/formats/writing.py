@@ -47,11 +47,6 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not None."""
-    return {name: value for name, value in entry.items() if value is not None}
-
-
 def marked(data: bytes, suffix: str, mark: str) -> bytes:
     """Return a JSON or JSON Lines file with the mark of its run in every record, or in the document."""
 
