@@ -297,9 +297,8 @@ class FunctionLLM:
 def answer_text(value: object) -> str | None:
     """Return the text of an answer, or None where none is obvious.
 
-    A text, or an object or mapping with ``text``, ``content``, ``response``, ``answer`` or ``result``
-    (LangChain's messages and chains, LlamaIndex's responses, Haystack's messages), or with such a
-    ``message``; text blocks are joined. Of ``replies`` (Haystack's generators) the first one counts.
+    A text, or what has ``text``, ``content``, ``response``, ``answer`` or ``result``, or such a ``message``;
+    text blocks are joined, and of ``replies`` the first counts: LangChain, LlamaIndex, Haystack.
     """
     if isinstance(value, str):
         return str(value)

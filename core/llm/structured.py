@@ -39,10 +39,8 @@ Ask = Callable[[Sequence[Request]], Sequence[Completion]]
 def json_values(text: str) -> Iterator[Any]:
     """Yield the JSON values in a reply: the whole of it, or else the lists and objects in its prose.
 
-    Skips a byte order mark, a code fence, words around the JSON, a draft inside ``<think>``, trailing commas
-    and bare line breaks in strings; never yields a part of a value that is broken elsewhere. `NotJson` where
-    nothing (more) can be read: no JSON, cut off, a repeated name in an object, NaN or infinity, deeper than
-    `MOST_DEPTH`, longer than `MOST_CHARACTERS`, half a surrogate pair.
+    Skips code fences, a draft inside ``<think>``, trailing commas and bare line breaks; never yields a part
+    of a broken value. `NotJson` where nothing (more) can be read, or what must not be used.
 
     >>> next(json_values('Sure: {"score": 7,} as asked.'))
     {'score': 7}
@@ -146,15 +144,10 @@ def generate_json_batch(
 ) -> list[JsonReply]:
     """Ask a model for JSON under a schema, many conversations at once.
 
-    Where the back end follows a schema while generating, the request carries it; else the last user turn asks
-    for it in words. Every reply is validated. An unusable one is shown to the model once, with what is wrong;
-    all such repairs are a second batch. A reply that is still wrong then has no value.
-
-    ``schema`` is a JSON Schema (draft 2020-12) of our own; a constrained model writes ``properties`` in its
-    order, so reasons come before verdicts. ``ask`` takes requests to their completions, in order, where calls
-    are cached, counted and retried; by default ``llm.generate``. Its errors are passed on.
-
-    Cost: one call for each conversation, two where a reply had to be repaired, never more.
+    The request carries the schema (draft 2020-12) where the back end follows it, else the last user turn asks
+    for it in words. Every reply is validated; an unusable one is shown to the model once, with what is wrong,
+    in a second batch. ``ask`` takes requests to completions where calls are cached, counted and retried, by
+    default ``llm.generate``; its errors are passed on. Cost: one call each, two where repaired, never more.
     """
     text = canonical(schema)
     validate = _validator(text)

@@ -105,8 +105,6 @@ class PullProgress:
 
 OnDone = Callable[[int, Completion], None]
 IsCancelled = Callable[[], bool]
-# From conversations and an answer to each: log-probabilities of the answer's tokens, where available.
-Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 
 
 def stop_if(cancelled: IsCancelled | None) -> None:
@@ -146,11 +144,10 @@ class LLM(Protocol):
     ) -> list[Completion]:
         """Answer every request, in order.
 
-        ``on_done`` is called with index and completion as each request finishes; an exception it raises stops
-        the batch and reaches the caller. ``cancelled`` is checked while a call is under way, where the back
-        end can; once true, calls are abandoned and `core.errors.Cancelled` is raised. A request that cannot
-        be answered gets a completion with ``error``. `TransientError` where the same call may succeed later,
-        `BackendError` where the model cannot be reached, loaded or used.
+        ``on_done`` gets index and completion as each finishes; what it raises stops the batch. Once
+        ``cancelled`` is true, calls are abandoned and `core.errors.Cancelled` is raised. A request that
+        cannot be answered gets a completion with ``error``. `TransientError` where the same call may succeed
+        later, else `BackendError`.
         """
         ...
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.errors import BackendError, Cancelled, InputError, TransientError
+from core.errors import BackendError, InputError, TransientError
 from core.llm.cache import CompletionCache, request_key
 from core.llm.remote import Overloaded
-from core.llm.types import LLM, Completion, Message, OnDone, Request
+from core.llm.types import LLM, Completion, Message, OnDone, Request, stop_if
 
 _READ_AT_ONCE = 16  # readings between writes to the cache and looks at a cancel
 _SLICE = 0.2  # seconds between looks at a cancel while waiting
@@ -110,7 +110,7 @@ class Asker:
         arrives. Raises `Cancelled` (finished calls are in the cache), `CacheError`, and the model's own error
         where nothing was answered.
         """
-        self._stop_if_cancelled()
+        stop_if(self._cancelled)
         llm = self._model
         by_key: dict[str, Request] = {}
         places: dict[str, list[int]] = {}
@@ -158,7 +158,7 @@ class Asker:
         self._answered(sum(key in found for key in keys), cached=True)
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
         for part in [list(todo)] if at_once and todo else _parts(todo):
-            self._stop_if_cancelled()
+            stop_if(self._cancelled)
             read = llm.score([todo[key][0] for key in part], [todo[key][1] for key in part])
             for key, logprobs in zip(part, read, strict=True):
                 found[key] = logprobs
@@ -174,7 +174,7 @@ class Asker:
     ) -> list[list[tuple[float, ...] | None]]:
         """Estimate the log-probabilities of given answers; not cached: the cache keeps what is exact."""
         llm: Any = self._model
-        self._stop_if_cancelled()
+        stop_if(self._cancelled)
         found: list[list[tuple[float, ...] | None]] = llm.screen(messages, without, answers, self._cancelled)
         self._n_read += len(found) * len(answers)
         self._answered(len(found) * len(answers))
@@ -248,7 +248,7 @@ class Asker:
                 self.usage["completion_tokens"] += completion.completion_tokens
             batch.tell(key)
             if any(key not in batch.found for key in keys):  # a finished batch is kept
-                self._stop_if_cancelled()
+                stop_if(self._cancelled)
 
         completions = self._model.generate([batch.requests[key] for key in keys], on_done, self._cancelled)
         for index, completion in enumerate(completions):
@@ -270,17 +270,13 @@ class Asker:
         with self._lock:
             while all(key in self._in_flight for key in keys):
                 self._lock.wait(_SLICE)
-                self._stop_if_cancelled()
+                stop_if(self._cancelled)
 
     def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            self._stop_if_cancelled()
+            stop_if(self._cancelled)
             time.sleep(min(left, _SLICE))
-
-    def _stop_if_cancelled(self) -> None:
-        if self._cancelled():
-            raise Cancelled("Stopped on request; everything finished so far is kept.")
 
 
 def _parts(todo: Mapping[str, tuple[Sequence[Message], str]]) -> Iterator[list[str]]:

@@ -41,16 +41,7 @@ from core.text import passages as windows
 _RANGES: Mapping[str, tuple[int, int]] = {"k": (1, 100), "passage_words": (10, 5000)}
 _INDEXES_KEPT = 2
 _LOG = logging.getLogger(__name__)
-_PACKAGES = (
-    "numpy",
-    "pandas",
-    "scipy",
-    "rank-bm25",
-    "rouge-score",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-)
+_PACKAGES = "numpy pandas scipy rank-bm25 rouge-score torch transformers sentence-transformers".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +201,9 @@ def begin(
 ) -> Run:
     """Retrieve the passages of all questions: a run with ``complete`` false and no answers; calls no model.
 
-    ``llm`` and ``step``, with the options ``style`` and ``max_tokens``, are those that will answer;
-    ``progress`` gets ``(done, total, "retrieve")`` in questions. A question without passages has a
-    ``status_reason``. The same data, options, prompt and model give the same run id.
-
-    `InputError` where the data set is empty or two of its questions share an id; `Cancelled` once
-    ``cancelled`` returns True.
+    ``llm`` and ``step`` are those that will answer; ``progress`` gets ``(done, total, "retrieve")`` in
+    questions. The same data, options, prompt and model give the same run id. `InputError` where the data set
+    is empty or two of its questions share an id; `Cancelled` once ``cancelled`` returns True.
     """
     if not dataset.questions:
         raise InputError(f"The data set {dataset.name} holds no question; give at least one.")

@@ -26,7 +26,7 @@ from core.errors import BackendError, Cancelled, InputError, LeadlineError
 from core.llm import open_llm
 from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
-from core.llm.types import LLM, Completion, Request
+from core.llm.types import LLM, Completion, Request, stop_if
 from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.progress import duration
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
@@ -440,8 +440,7 @@ class _Drive:
 
     def _batch(self, ids: Sequence[str]) -> _Parts:
         """Return the rows of some questions; where that fails, of each one alone."""
-        if self._is_cancelled():
-            raise Cancelled("Stopped on request; everything finished so far is kept.")
+        stop_if(self._is_cancelled)
         try:
             rows = self._work.work(ids)
         except (Cancelled, CacheError):

@@ -5,7 +5,6 @@ values and degenerate data. Missing values (NaN) are left out; "undefined" is Na
 """
 
 from core.stats.calibration import (
-    DEFAULT_BINS,
     BrierParts,
     ReliabilityBin,
     brier_parts,
@@ -62,7 +61,6 @@ __all__ = [
     "BrierParts",
     "Correlation",
     "Correlations",
-    "DEFAULT_BINS",
     "FEWEST_APART",
     "FEWEST_CASES",
     "FEWEST_OF_EACH",

@@ -38,16 +38,14 @@ class Correlations(NamedTuple):
     spearman: Correlation
 
 
-def correlations(
-    values: ArrayLike, n_resamples: int = 9_999, seed: int = 0, level: float = 0.95
-) -> Correlations:
+def correlations(values: ArrayLike, n_resamples: int = 9_999, seed: int = 0) -> Correlations:
     """Return the correlations of every pair of columns over the cases that have both.
 
     ``values``, (n, m): one row per case, one column per variable; NaN where missing. A column of 0 and 1
     makes Pearson's coefficient the point-biserial one. Undefined for pairs with fewer than `FEWEST_CASES`
     cases, and where in these fewer than `FEWEST_APART` lie off a column's most common value.
 
-    Intervals are Fisher's, of the inverse hyperbolic tangent. Its standard error is that of Bonett & Wright
+    95 % intervals are Fisher's, of the inverse hyperbolic tangent. Their error is that of Bonett & Wright
     (2000) for Spearman's coefficient, which held in simulations with ties and with a column of 0 and 1 (93 to
     100 %). For Pearson's, and where both columns have two values, it is the larger of the normal one and the
     one that assumes no distribution (Hawkins 1989); with far outliers its intervals cover less (about 85 %).
@@ -76,7 +74,7 @@ def correlations(
             wanted[tuple(pairs.T)] = wanted[tuple(pairs.T[::-1])] = True
             down, across = np.ix_(columns[usable], columns[usable])
             here = wanted[down, across]
-            new = _correlations(shared[:, usable], apart[usable], here, deal, level)
+            new = _correlations(shared[:, usable], apart[usable], here, deal)
             found[:, :, down, across] = np.where(here, new, found[:, :, down, across])
     n = known.T.astype(np.int64) @ known.astype(np.int64)
     return Correlations(n, Correlation(*found[0]), Correlation(*found[1]))
@@ -124,9 +122,7 @@ def _pairs_by_rows(known: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_]
         yield rows, np.array(pairs, dtype=np.int64)
 
 
-def _correlations(
-    shared: Floats, apart: Ints, wanted: NDArray[np.bool_], deal: _Dealer, level: float
-) -> Floats:
+def _correlations(shared: Floats, apart: Ints, wanted: NDArray[np.bool_], deal: _Dealer) -> Floats:
     """Return both coefficients of complete columns, (2, 4, columns, columns)."""
     from scipy.stats import rankdata
 
@@ -142,7 +138,7 @@ def _correlations(
         free = np.maximum(1.0, spread / (1 - r * r) ** 2)
         two = np.array([np.unique(column).size == 2 for column in shared.T])
         variance = [free, np.where(two & two[:, None], free, 1 + value[1] ** 2 / 2)]
-        half = [float(ndtri((1 + level) / 2)) * np.sqrt(one / (n - 3)) for one in variance]
+        half = [float(ndtri((1 + 0.95) / 2)) * np.sqrt(one / (n - 3)) for one in variance]
         ends = [
             [np.tanh(np.arctanh(r) + sign * h) for sign in (-1, 1)] for r, h in zip(value, half, strict=True)
         ]

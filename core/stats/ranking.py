@@ -14,6 +14,7 @@ from core.stats.intervals import UNDEFINED, Interval, known_pairs
 FEWEST_OF_EACH = 15  # positives, and negatives: with fewer no test of two AUROCs keeps its level
 _EXACT_UP_TO = 50_000_000  # steps of the exact distribution of a rank sum: below a tenth of a second
 _HALVINGS = 50
+_END = (1 + 0.95) / 2  # the quantile at the upper end of a 95 % interval
 
 
 def auroc(positive: ArrayLike, score: ArrayLike) -> float:
@@ -64,8 +65,8 @@ def auprc(positive: ArrayLike, score: ArrayLike) -> float:
     return float(average_precision_score(label, ranks))
 
 
-def auroc_interval(positive: ArrayLike, score: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the `auroc` and its interval, which holds with three cases of a class and with perfect order.
+def auroc_interval(positive: ArrayLike, score: ArrayLike) -> tuple[float, float, float]:
+    """Return the `auroc` and its 95 % interval, which holds with three cases of a class and perfect order.
 
     Takes what `auroc` does; NaN is left out. (value, low, high) in [0, 1], never of width 0; NaN with fewer
     than two classes.
@@ -83,7 +84,7 @@ def auroc_interval(positive: ArrayLike, score: ArrayLike, level: float = 0.95) -
     if not is_positive.any() or is_positive.all():
         return math.nan, math.nan, math.nan
     hits, alarms = _placements(known, is_positive)
-    value, z = float(hits.mean()), float(ndtri((1 + level) / 2))
+    value, z = float(hits.mean()), float(ndtri(_END))
     low, high = _newcombe(value, hits.size, alarms.size, z)
     if min(hits.size, alarms.size) > 1 and 0 < value < 1:
         half = z * math.sqrt(_variance(hits) + _variance(alarms)) / (value * (1 - value))
@@ -121,9 +122,7 @@ def auroc_p_value(positive: ArrayLike, score: ArrayLike) -> float:
     return min(1.0, float(ways[-1, far].sum() / ways[-1].sum()))
 
 
-def auroc_difference(
-    positive: ArrayLike, a: ArrayLike, b: ArrayLike, level: float = 0.95
-) -> tuple[float, float, float, float]:
+def auroc_difference(positive: ArrayLike, a: ArrayLike, b: ArrayLike) -> tuple[float, float, float, float]:
     """Compare the AUROC of two scores of the same cases (DeLong, DeLong, Clarke-Pearson 1988).
 
     (difference, low, high, p_value) of the AUROC of ``a`` minus that of ``b``; a case without both scores is
@@ -153,7 +152,7 @@ def auroc_difference(
     error = math.sqrt(_variance(hits) + _variance(alarms))
     if error < 1e-12:
         return difference, math.nan, math.nan, math.nan
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error
+    half = float(stdtrit(freedom, _END)) * error
     p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
     return difference, difference - half, difference + half, p_value
 

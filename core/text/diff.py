@@ -17,9 +17,8 @@ MAX_WORDS = 4_000
 def word_diff(before: str, after: str) -> list[tuple[Operation, str]]:
     """Compare two texts word by word, in any script: pieces ``(operation, text)`` in reading order.
 
-    The same and removed pieces joined are ``before``, the same and added ones ``after``; punctuation and
-    white space belong to the words around them. Texts of more than 4,000 words come out as one removed and
-    one added piece.
+    Joined, the same and removed ones are ``before``, the same and added ones ``after``. Texts of more than
+    4,000 words are one removed and one added piece.
 
     >>> word_diff("in 1903 by Unwin", "in 1904 by Unwin")
     [('same', 'in '), ('removed', '1903'), ('added', '1904'), ('same', ' by Unwin')]

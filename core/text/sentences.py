@@ -58,9 +58,8 @@ _ABBREVIATIONS = word_sets("abbreviations")
 def sentence_spans(text: str) -> list[Span]:
     """Find the sentences of a text, as ranges in order without outer white space; always the same for a text.
 
-    A list item, a heading and a line meant to end are sentences of their own. Abbreviations, initials,
-    decimals, numbers of list items and addresses do not end one; quotation marks, brackets and citations like
-    ``[1]`` after the stop belong to it. Where it is not clear, there is no break.
+    List items, headings and lines meant to end are sentences. Abbreviations and decimals do not end one;
+    marks and citations behind the stop belong to it.
 
     >>> text = "Dr. Lee paid $3.50. [1] It rained. “他走了。”她说。"
     >>> [text[start:end] for start, end in sentence_spans(text)]

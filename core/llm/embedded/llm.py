@@ -146,12 +146,10 @@ class EmbeddedLLM:
     ) -> list[Completion]:
         """Answer every request; see `LLM.generate`.
 
-        A prompt that does not fit into the context gets a completion with an error that names its length and
-        the limit; nothing is truncated silently. So does a JSON Schema that cannot be compiled. ``cancelled``
-        is checked before each prompt and between tokens. An answer without a schema has at least one word.
-
-        Log-probabilities are the model's own, before temperature and before a schema forbids tokens: one for
-        each token of the text, but not for the token that ends the turn or for a stop sequence.
+        A prompt that does not fit into the context, or a JSON Schema that cannot be compiled, gets a
+        completion with an error; nothing is truncated. ``cancelled`` is checked before each prompt and
+        between tokens. An answer without a schema has at least one word. Log-probabilities are the model's
+        own, before temperature and schema, of the tokens of the text only.
         """
         results: dict[int, Completion] = {}
 
@@ -185,11 +183,9 @@ class EmbeddedLLM:
     ) -> list[tuple[float, ...] | None]:
         """Return the natural log-probability of each token of given answers; their sum is the answer's.
 
-        Each is conditioned on the prompt and the tokens before it. None for an answer without tokens, or
-        where prompt and answer do not fit into the context together. Outer white space of an answer does not
-        count. Where a conversation ends with the beginning of the model's turn, the answer continues it; see
-        `core.llm.embedded.loading.ChatFormat.encode_answer`. Cost: each different prompt is read once,
-        and each answer once: less than a call that generates it.
+        None for an answer without tokens, or where it does not fit into the context with its prompt. Where a
+        conversation ends with the beginning of the model's turn, the answer continues it; its outer white
+        space does not count. Cost: each different prompt is read once, and each answer once.
         """
         results: dict[int, tuple[float, ...]] = {}
         with self._alone(cancelled):
@@ -216,10 +212,9 @@ class EmbeddedLLM:
     ) -> list[list[tuple[float, ...] | None]]:
         """Estimate what `score` returns for answers to a prompt, and to others that each lack a part of it.
 
-        One list for each prompt, the whole one first, with one entry for each answer. Approximate but for the
-        whole prompt and one without its last passage; see `core.llm.embedded.screen`. None where `score` has
-        none, and where no estimate is possible: a model or prompt that does not allow it. Cost: the prompt is
-        read once; what follows its last passage, once for each prompt and answer.
+        ``[prompt][answer]``, the whole prompt first; see `core.llm.embedded.screen`. None where `score` has
+        none, and where no estimate is possible. Cost: the prompt once; what follows its last passage, for
+        each prompt and answer.
         """
         with self._alone(cancelled):
             full, *rest = map(self._chat.encode, (messages, *without))

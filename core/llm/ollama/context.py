@@ -1,16 +1,10 @@
 """How much context to request from Ollama, and how to notice a truncated prompt.
 
-Ollama reads ``num_ctx`` tokens of prompt and answer together, a few thousand unless a call says otherwise.
-A longer prompt is truncated silently, and the answer comes with status 200:
-
-- of a conversation, whole earlier turns are dropped first (never the system's, never the last one);
-- then the first few tokens and the *end* of the prompt are kept: up to 2025 as many as ``num_ctx`` holds,
-  in versions of 2026 about half of that (``num_ctx - (num_ctx - num_keep) // 2``: room for the answer);
-- when the answer no longer fits, the older half of everything is dropped while it is written.
-
-The reply's ``prompt_eval_count`` counts what was kept, not what was sent. Since autumn 2025 a call may say
-``truncate: false``; a prompt that is too long is then refused with its true length. Older servers, and
-proxies in front of newer ones, drop that field, so every reply is checked as well.
+Ollama reads ``num_ctx`` tokens of prompt and answer together. Of a longer prompt it silently drops whole
+earlier turns, then all but the first few tokens and the *end*: as many as ``num_ctx`` holds, in versions of
+2026 about half of that; and half of everything when the answer no longer fits. ``prompt_eval_count`` counts
+what was kept. With ``truncate: false`` too long a prompt is refused; older servers and proxies drop that
+field, so every reply is checked as well.
 """
 
 from __future__ import annotations

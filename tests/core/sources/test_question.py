@@ -5,7 +5,7 @@ import json
 import pytest
 
 from core.errors import InputError
-from core.own_rag.given import read_questions
+from core.own_rag.analysis import read_questions
 from core.sources.dataset import read_dataset
 from core.sources.fields import FieldError, Fields
 from core.sources.formats import import_file
