@@ -105,6 +105,8 @@ class PullProgress:
 
 OnDone = Callable[[int, Completion], None]
 IsCancelled = Callable[[], bool]
+# From conversations and an answer to each: log-probabilities of the answer's tokens, where available.
+Score = Callable[[Sequence[Sequence[Message]], Sequence[str]], Sequence[tuple[float, ...] | None]]
 
 
 def stop_if(cancelled: IsCancelled | None) -> None:
