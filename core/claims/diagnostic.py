@@ -22,6 +22,7 @@ from core.socket import REASON, Diagnostic, Export, Finding, Need, Number, Quest
 from core.spreadsheet import csv_bytes
 from core.stats import clustered_interval, mean_in_unit
 from core.text.display import count, part, percent, share_interval
+from core.text.strict import finite
 
 _MOSTLY = 0.5
 
@@ -146,9 +147,9 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         Number("n_claims_irrelevant", "Irrelevant claims", counts["n_claims_irrelevant"], of=n, place="row"),
         Number("n_claims_unscored", "Unscored claims", counts["n_claims_unscored"], of=n, place="row"),
         Number("n_cells_unscored", "Unscored cells", counts["n_cells_unscored"], place="row"),
-        Number("mean_grounding", "Mean grounding", _known(grounding), n=n_grounding, noun="answer",
+        Number("mean_grounding", "Mean grounding", finite(grounding), n=n_grounding, noun="answer",
             interval=ci, define="grounding", place="card"),
-        Number("mean_claim_uncertainty", "Mean claim uncertainty U", _known(uncertainty), n=n_uncertainty, noun="answer",
+        Number("mean_claim_uncertainty", "Mean claim uncertainty U", finite(uncertainty), n=n_uncertainty, noun="answer",
             define="claim_uncertainty", place="row"),
         Number("claims_undefined_reasons", "Grounding undefined because", q["reason"].value_counts().to_dict(),
             define=REASON, place="row"),
@@ -168,10 +169,6 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         "support_threshold": claims.threshold,
     }
     return (*shown, *(Number(key, value=value) for key, value in others.items()))
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:

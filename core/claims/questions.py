@@ -53,7 +53,7 @@ class QuestionTexts:
         )
 
     def evidence(self, titled: bool) -> tuple[str, ...]:
-        """Return the passages for a verifier; titled: as the model got them, where the title names "it"."""
+        """Return the passages for a verifier; titled: as the model got them, since titles name their "it"."""
         texts = (text for _, text in self.passages)
         return tuple(
             f"{title}: {text}" if titled and title and has_words(text) else text

@@ -253,7 +253,7 @@ class ConformalRAG:
         return ConformalResult(asked.answer, 1 - asked.score, p_value, reliable, self.alpha, metadata)
 
     def get_calibration_stats(self) -> dict[str, Any]:
-        """Return statistics of the scores that calibrate (NaN of none), with ``threshold`` and ``alpha``."""
+        """Return ``count, mean, std, min, max, median, q25, q75, threshold, alpha``; NaN without a score."""
         found = _calibrating(self.store)
         scores = found if found.size else np.array([math.nan])
         values = {name: float(getattr(np, name)(scores)) for name in ("mean", "std", "min", "max", "median")}
