@@ -9,8 +9,7 @@ import streamlit as st
 from core.errors import InputError
 from core.run import Run
 from core.sources.content import SUFFIXES
-from core.sources.continue_run import dataset_of
-from core.sources.dataset import Dataset, load_dataset, read_dataset, single_question
+from core.sources.dataset import Dataset, dataset_of, load_dataset, read_dataset, single_question
 from core.text.display import count
 from ui import library, sources, uploads
 from ui.plain import plain

@@ -10,7 +10,7 @@ import streamlit as st
 from core import diagnostics
 from core.rows import rows_of
 from core.socket import BAD
-from core.sources.formats.kept import is_kept
+from core.sources.formats.writing import is_kept
 from core.text.display import count
 from core.worklist import title_of
 from ui import cached, headlines, questions, router, sections, show, sources, worklist

@@ -57,28 +57,12 @@ THRESHOLD_SETTING = Setting(
 class InUse:
     """The confidence in use.
 
-    Attributes
-    ----------
-    method : Method
-        Weights, ranges and map; ranges are declared for every signal.
-    origin : str
-        Where the weights come from: `DEFAULT`, `SETTING` or `CALIBRATED`.
-    reason : str
-        Why there is no confidence at all; empty where there may be one.
-    signals : Mapping of str to ndarray, each of shape (n_questions,)
-        Every signal that has or could have a weight, in its own unit; NaN where missing.
-    titles : Mapping of str to str
-        Their names for people.
-    choices : tuple of Signal
-        Signals that may be chosen; those of `COLUMNS` have another name among weights.
-    correct : ndarray, shape (n_questions,)
-        1, 0 or NaN: the labels.
-    score : Signal or None
-        The confidence as one signal: the chosen one as it is, or the weighted sum after the map.
-    saved : SavedCalibration or None
-        What the run keeps of a calibration store.
-    stale : tuple of str
-        Why that no longer fits, one sentence each.
+    ``signals`` are all that have or could have a weight, each (n_questions,) in its own unit, NaN where
+    missing; ``method`` declares a range for each of them, ``titles`` are their names for people. ``origin``
+    of the weights is `DEFAULT`, `SETTING` or `CALIBRATED`; ``reason`` says why there is no confidence at all.
+    ``score`` is the confidence as one signal: the chosen one of ``choices`` as it is (those of `COLUMNS` have
+    another name among weights), or the weighted sum after the map. ``correct`` is 1, 0 or NaN. ``stale`` says
+    why ``saved``, what the run keeps of a calibration store, no longer fits.
     """
 
     method: Method
@@ -94,10 +78,7 @@ class InUse:
 
 
 def in_use(diagnosis: Analyses, method: Method | None = None) -> InUse:
-    """Return the confidence of a run under its settings, and the labels; no LLM calls.
-
-    ``method`` takes the place of the weights of the setting and of the run's calibration.
-    """
+    """Return the confidence of a run by ``method`` or its settings, and the labels; no LLM calls."""
     run = diagnosis.run
     every = signals_of(
         diagnosis, [diagnosis.diagnostic(name) for name in diagnosis.read_by(_READER)], secondary=True
@@ -166,10 +147,7 @@ def provenance(manifest: Mapping[str, object], score: str, method: Method | None
 
 
 def read_weights(text: str) -> dict[str, float]:
-    """Return weights written as ``name=number,…``, or the name of one signal, as shares of their sum.
-
-    InputError for anything else.
-    """
+    """Return ``name=number,…``, or one signal's name, as shares of their sum; else InputError."""
     found: dict[str, float] = {}
     for one in text.split(",") if "=" in text or "," in text else [f"{text}=1"]:
         name, _, value = (part.strip() for part in one.partition("="))

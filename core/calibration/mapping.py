@@ -31,19 +31,8 @@ _FOLDS = 5
 class ConfidenceMap:
     """A function from confidence to probability.
 
-    Attributes
-    ----------
-    kind : str
-        ``none`` (the confidence itself), ``platt`` or ``isotonic``.
-    slope, intercept : float
-        Of ``platt``; 0 otherwise.
-    x, y : tuple of float
-        Knots of ``isotonic``, x rising and y not falling in [0, 1]; empty otherwise.
-
-    Raises
-    ------
-    InputError
-        There is no such kind, or the parts are not those of one.
+    ``none`` (the confidence itself), ``platt`` with slope and intercept, or ``isotonic`` with knots, x rising
+    and y not falling in [0, 1]. InputError for another kind, or parts that are not those of the kind.
     """
 
     kind: str = "none"
@@ -80,17 +69,7 @@ NO_MAP = ConfidenceMap()
 
 @dataclass(frozen=True)
 class ConfidenceQuality:
-    """How well a confidence separates correct from wrong answers.
-
-    Attributes
-    ----------
-    n : int
-        Labelled answers.
-    ece, mce, brier, aurc : float
-        In [0, 1], lower is better.
-    auroc : float
-        In [0, 1], higher is better, 0.5 is chance.
-    """
+    """How well a confidence tells correct from wrong answers, in [0, 1]; but for auroc lower is better."""
 
     n: int
     ece: float
@@ -102,18 +81,9 @@ class ConfidenceQuality:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A fitted map, and the quality without and with it.
+    """A map fitted to all answers (``none``, with a ``reason``, where it cannot be), and what it changes.
 
-    Attributes
-    ----------
-    map : ConfidenceMap
-        Fitted to all answers; kind ``none`` where it cannot be.
-    before : ConfidenceQuality
-        Of the confidence as it is.
-    after : ConfidenceQuality
-        Of the cross-validated probability: each answer's by a map fitted to others.
-    reason : str
-        Why no map could be fitted; empty where it could.
+    ``after`` is the quality of the cross-validated probability: each answer's by a map fitted to others.
     """
 
     map: ConfidenceMap
@@ -123,15 +93,7 @@ class Mapped:
 
 
 def quality(confidence: ArrayLike, correct: ArrayLike) -> ConfidenceQuality:
-    """Return every measure of a confidence at once.
-
-    Parameters
-    ----------
-    confidence : array_like, shape (n,)
-        In [0, 1]; NaN is left out.
-    correct : array_like, shape (n,)
-        1 correct, 0 wrong; NaN is left out.
-    """
+    """Return every measure of a confidence in [0, 1]; NaN of it or of ``correct`` (1, 0) is left out."""
     p, right = known_pairs(confidence, correct)
     order = np.round(p, 9)  # ties are ties however they were summed
     return ConfidenceQuality(
@@ -145,15 +107,7 @@ def quality(confidence: ArrayLike, correct: ArrayLike) -> ConfidenceQuality:
 
 
 def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceMap:
-    """Fit a map of a kind; ``none`` where all or none are correct, or it would reverse the order.
-
-    Parameters as for `quality`.
-
-    Raises
-    ------
-    InputError
-        There is no such kind.
-    """
+    """Fit a map; ``none`` where all or none are correct, or it would reverse the order."""
     if kind == "platt":
         slope, intercept = platt_fit(confidence, correct)
         return ConfidenceMap("platt", slope, intercept) if slope > 0 else ConfidenceMap()
@@ -166,21 +120,10 @@ def fit_map(confidence: ArrayLike, correct: ArrayLike, kind: str) -> ConfidenceM
 
 
 def calibrate_map(confidence: ArrayLike, correct: ArrayLike, kind: str, seed: int = 0) -> Mapped:
-    """Fit a map and tell what it changes on answers that it was not fitted to.
+    """Fit a map and tell what it changes on answers that it was not fitted to, in five folds; cost: six fits.
 
-    Parameters
-    ----------
-    confidence, correct : array_like, shape (n,)
-        As for `quality`; their order does not matter.
-    kind : str
-        ``platt`` (two numbers, for few labels) or ``isotonic`` (any rising function, for hundreds).
-    seed : int
-        Of the five folds.
-
-    Returns
-    -------
-    Mapped
-        Undefined, with a reason, below 10 correct and 10 wrong answers. Cost: six fits.
+    ``platt`` (two numbers) is for few labels, ``isotonic`` (any rising function) for hundreds. The order of
+    the answers does not matter. Undefined, with a reason, below 10 correct and 10 wrong answers.
     """
     p, right = known_pairs(confidence, correct)
     order = np.lexsort((p, right))

@@ -31,12 +31,8 @@ class Provenance:
     retriever: str
 
     def differences(self, other: Provenance, ignore: Collection[str] = ()) -> tuple[str, ...]:
-        """Say for each part in which another score differs from the calibrated ones, which are these.
+        """Say in which parts, but those of ``ignore``, another score differs from the calibrated ones, these.
 
-        ``ignore`` names parts that are not compared.
-
-        Examples
-        --------
         >>> Provenance("s", "A", "p", "r").differences(Provenance("s", "B", "p", "r"))
         ('calibrated with the model A, this one is B',)
         """
@@ -51,22 +47,11 @@ class Provenance:
 def provenance_of(
     manifest: Mapping[str, Any], score: str, step: str | None = None, method: Mapping[str, Any] | None = None
 ) -> Provenance:
-    """Return what identifies the scores of a run.
+    """Return what identifies the scores of a run (its ``manifest``), by the name of the score.
 
-    Parameters
-    ----------
-    manifest : Mapping
-        Of the run (`core.run.Run`).
-    score : str
-        Name of the score: "uncertainty.agreement_rouge_l".
-    step : str, optional
-        The step whose answers it is computed from: number, temperatures and model of samples are part of
-        the score function. Without effect where the run has no such step.
-    method : Mapping, optional
-        How several signals become the score: another one has other digits.
+    ``step`` computes its answers: number, temperatures and model of samples are part of the score function.
+    ``method`` is how several signals become the score: another one has other digits.
 
-    Examples
-    --------
     >>> provenance_of({"model": {"name": "m", "options": {"revision": "1", "device": "cpu"}}}, "length")
     Provenance(score='length', model='m · ce1d2cf52823', prompt='unknown', retriever='unknown')
     """

@@ -28,16 +28,9 @@ _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, I
 
 @dataclass(frozen=True)
 class Method:
-    """How signals become the confidence that is calibrated.
+    """Weights and ranges of the signals that are calibrated, then a map to a probability.
 
-    Attributes
-    ----------
-    weighting : Weighting
-        Weights and ranges; its threshold is not kept.
-    map : ConfidenceMap
-        From the weighted sum to a probability.
-    learned_from : frozenset of str
-        Of the questions that weights and map were learned from, `digest`; these must not calibrate or test.
+    The questions of which ``learned_from`` has the `digest` must not calibrate or test.
     """
 
     weighting: Weighting
@@ -78,11 +71,7 @@ def digest(question: str) -> str:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SavedCalibration:
-    """Scores of a calibration store, with whether each answer is correct (1, 0, NaN) and its group.
-
-    ``store`` is the name of the file; ``n_excluded`` rows of it calibrate nothing; ``method`` is how its
-    confidence comes about, None where the score is a signal as it is.
-    """
+    """The scores of a store, with labels (1, 0, NaN) and groups; without ``method``: a signal as it is."""
 
     store: str
     provenance: Provenance
@@ -127,21 +116,9 @@ class SavedCalibration:
 
 
 def read_store(path: str) -> tuple[SavedCalibration, frozenset[str]]:
-    """Read the scores of a calibration store.
+    """Return the scores of a store that are not excluded, and the `query_hash` of each.
 
-    Returns
-    -------
-    SavedCalibration
-        Its rows that are not excluded.
-    frozenset of str
-        The `core.calibration.store.query_hash` of each.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or no score in it.
-    StoreError
-        The store cannot be read.
+    InputError where there is no such file or no score in it, StoreError where it cannot be read.
     """
     if not Path(path).is_file():
         raise InputError(f"There is no calibration store {path}; make one with python -m core calibrate.")

@@ -76,18 +76,10 @@ _WRITTEN = tuple(name for name in _COLUMNS if name not in ("id", "excluded"))
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCase:
-    """A question of the calibration set.
+    """A question of the calibration set, with its passages, the answer and the reference answer.
 
-    Attributes
-    ----------
-    question, context, prediction, true_answer : str
-        What was asked with which passages, the answer, and the reference answer.
-    score : float
-        Nonconformity: higher = less typical. NaN, which calibrates nothing, where it is undefined.
-    correct : bool or None
-        Whether the answer is correct; None where that is unknown.
-    kind : str, optional
-        Its group, for thresholds per group.
+    ``score`` is nonconformity: higher = less typical; NaN, which calibrates nothing, where undefined.
+    ``correct`` is None where that is unknown, ``kind`` its group.
     """
 
     question: str
@@ -174,13 +166,8 @@ class CalibrationStore:
 
         A question with the same context that is there already stays as it is, so two processes that calibrate
         the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
-        excluded if it was. ``method`` is how the confidence behind the scores comes about
-        (`core.calibration.saved.Method`); it is part of their provenance.
-
-        Raises
-        ------
-        StoreError
-            The store holds scores of another provenance; nothing is added.
+        excluded if it was. ``method`` (`core.calibration.saved.Method`) is part of the provenance:
+        StoreError, and nothing is added, where the store holds scores of another one.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         rows = [_row(case, provenance, now) for case in cases]
@@ -207,17 +194,11 @@ class CalibrationStore:
             return bool(self._db.execute(f"SELECT 1 FROM {TABLE} WHERE query_hash = ?", (key,)))
 
     def frame(self) -> pd.DataFrame:
-        """Return all rows in the order in which they were stored.
-
-        What cannot be read, because something else wrote it, is missing.
-        """
+        """Return all rows as they were stored; what something else wrote and cannot be read is missing."""
         return self._read([*_COLUMNS])
 
     def usable(self, texts: bool = True) -> pd.DataFrame:
-        """Return the rows of `frame` that calibrate: not excluded, and with a score.
-
-        Without ``texts``, which may be long, only what a calibration is computed from.
-        """
+        """Return the rows of `frame` that calibrate; without ``texts`` only what that is computed from."""
         rows = self._read([*_COLUMNS] if texts else _NUMBERS)
         return rows[rows["excluded"].isna() & rows["nonconformity_score"].notna()].reset_index(drop=True)
 
@@ -226,12 +207,8 @@ class CalibrationStore:
 
         For what can be seen without the score: a wrong reference answer, a question of another kind than the
         new ones. Leaving out a row *because of its score*, or because its answer was odd, breaks the
-        guarantee: the scores that remain are no longer exchangeable with those of new answers.
-
-        Raises
-        ------
-        InputError
-            No reason, or no row has such an id.
+        guarantee: the scores that remain are no longer exchangeable with those of new answers. InputError
+        without a reason or for an id that no row has.
         """
         if not reason.strip():
             raise InputError("An excluded score needs a reason; give one.")

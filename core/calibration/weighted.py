@@ -7,12 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
 from core.errors import InputError
+from core.stats import wilson_interval
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({"similarity": 0.45, "lexical": 0.35, "llm": 0.20})
 RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -26,21 +28,10 @@ _DIGITS = 9  # more than any decimal that is rounded here, fewer than a float ha
 
 @dataclass(frozen=True)
 class Weighting:
-    """How signals become one confidence.
+    """How signals become one confidence; InputError where a part is not as it must be.
 
-    Attributes
-    ----------
-    weights : mapping of str to float
-        By signal; at least 0, their sum is 1.
-    ranges : mapping of str to (float, float)
-        The values that mean confidence 0 and 1; one for every signal with a weight.
-    threshold : float
-        In [0, 1]: an answer passes from this confidence on.
-
-    Raises
-    ------
-    InputError
-        One of them is not so.
+    Weights are at least 0 and sum to 1; a range, the values that mean confidence 0 and 1, is there for every
+    signal with a weight. An answer passes from the ``threshold`` in [0, 1] on.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
@@ -62,24 +53,11 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Confidence:
-    """The confidence of one answer.
+    """The confidence of an answer: ``score`` in [0, 1], higher = more confident, half-up to 2 places.
 
-    Attributes
-    ----------
-    score : float
-        In [0, 1], higher = more confident, rounded half-up to 2 places; NaN where undefined.
-    components : mapping of str to float
-        Each signal in [0, 1], rounded likewise; NaN where it is missing.
-    contributions : mapping of str to float
-        Weight times signal, not rounded: what each adds to the score.
-    weights : mapping of str to float
-        As used.
-    threshold : float
-        As used.
-    passes : bool or None
-        Whether the score, as rounded, reaches the threshold; None where it is undefined.
-    reason : str
-        Why it is undefined; empty where it is not.
+    ``components`` is each signal in [0, 1], rounded likewise, NaN where missing; ``contributions`` weight
+    times signal, not rounded. ``passes`` is whether the score, as rounded, reaches the threshold. Where the
+    score is undefined it is NaN, ``passes`` None, and ``reason`` says why.
     """
 
     score: float
@@ -93,15 +71,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class RangeWarning:
-    """The values of a signal are far from its declared range.
-
-    Attributes
-    ----------
-    n, n_outside : int
-        Values; those outside the range, which count as its nearest end.
-    sentence : str
-        What is wrong, for people.
-    """
+    """The values of a signal are far from its declared range: those outside count as its nearest end."""
 
     n: int
     n_outside: int
@@ -198,24 +168,9 @@ def calculate_confidence(
 
 
 def confidences(signals: Mapping[str, ArrayLike], weighting: Weighting) -> Floats:
-    """Return the confidence of many answers, not rounded.
+    """Return the confidence (n,) of many answers, not rounded; NaN where a signal with a weight is missing.
 
-    Parameters
-    ----------
-    signals : mapping of str to array_like, each of shape (n,)
-        In their own units; one for every signal with a weight.
-    weighting : Weighting
-        Weights and ranges.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In [0, 1]; NaN where a signal with a weight is missing.
-
-    Raises
-    ------
-    InputError
-        A signal with a weight is not given.
+    ``signals``, each (n,) in its own unit, must have every one with a weight, else InputError. In [0, 1].
     """
     parts = []
     for name, weight in weighting.weights.items():
@@ -235,8 +190,6 @@ def normalised(values: ArrayLike, low: float, high: float) -> Floats:
 def half_up(values: ArrayLike, places: int = 2) -> Floats:
     """Return values of at least 0 rounded as by hand: a 5 goes up, as 0.385 to 0.39; NaN stays.
 
-    Examples
-    --------
     >>> half_up([0.385, 0.125, 0.71925]).tolist(), round(0.385, 2), round(0.125, 2)
     ([0.39, 0.13, 0.72], 0.39, 0.12)
     """
@@ -248,26 +201,12 @@ def half_up(values: ArrayLike, places: int = 2) -> Floats:
 def range_warning(
     values: ArrayLike, declared: tuple[float, float], name: str = "signal"
 ) -> RangeWarning | None:
-    """Tell whether the values of a signal contradict its declared range.
+    """Tell whether the values of a signal contradict its declared range; what is not finite is left out.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        Of a run; what is not finite is left out.
-    declared : (float, float)
-        The values that mean confidence 0 and 1.
-    name : str
-        Of the signal, for the sentence.
+    A value is outside, or at least 5 values all lie in the lowest twentieth: they say "no confidence"
+    whatever they are, as a cosine does that is declared as BM25. All values at the upper end are no
+    contradiction: models are often sure.
 
-    Returns
-    -------
-    RangeWarning or None
-        Where a value is outside, or where at least 5 values all lie in the lowest twentieth: they say "no
-        confidence" whatever they are, as a cosine does that is declared as BM25. All values at the upper end
-        are no contradiction: models are often sure.
-
-    Examples
-    --------
     >>> print(range_warning([0.71, 0.83, 0.9, 0.88, 0.79], (0, 100), "lexical").sentence)
     lexical is declared as 0 to 100, but all 5 values lie between 0.71 and 0.9: it looks like a share or a
     cosine. Declare its real range.
@@ -292,3 +231,33 @@ def range_warning(
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
+
+
+class WhatIf(NamedTuple):
+    """What a confidence and a threshold let through, after rounding half-up to two places.
+
+    Of the ``n_passing`` of ``n`` answers with a confidence ``n_labelled`` have a label. ``coverage`` and
+    ``accuracy`` lie in [0, 1], higher is better, NaN without a case; ``low, high`` is Wilson's 95 % interval
+    of the accuracy.
+    """
+
+    threshold: float
+    n: int
+    n_passing: int
+    n_labelled: int
+    n_correct: int
+    coverage: float
+    accuracy: float
+    low: float
+    high: float
+
+
+def whatif(confidence: Floats, correct: Floats, threshold: float) -> WhatIf:
+    """Return what a threshold lets through; ``correct`` is 1, 0 or NaN, ``confidence`` in [0, 1] or NaN."""
+    passes = half_up(confidence) >= threshold
+    n, n_passing = int(np.count_nonzero(~np.isnan(confidence))), int(passes.sum())
+    right = correct[passes & ~np.isnan(correct)]
+    accuracy = float(right.mean()) if right.size else math.nan
+    coverage = n_passing / n if n else math.nan
+    counts = n, n_passing, right.size, int(right.sum())
+    return WhatIf(threshold, *counts, coverage, accuracy, *wilson_interval(accuracy, right.size))

@@ -48,12 +48,10 @@ class PassageInfluence(Protocol):
 class ClaimsAnalysis:
     """Claims and evidence of every answer of a run, for one threshold.
 
-    ``queries`` has one row per question, in the run's order: ``query_id, question, answer_status``;
-    ``n_claims`` of the answer and of them ``n_supported, n_not_supported, n_irrelevant, n_unscored``, which
-    add up to it; ``n_relevant``; ``n_joint`` of the supported, by pairs of passages only; ``n_cells`` of the
-    relevant claims and of them ``n_cells_unscored``; ``grounding`` with its ``grounding_n`` claims and
-    ``grounding_n_left_out``; ``f1_at_k`` at the usual K; ``mean_uncertainty`` with ``mean_uncertainty_n``;
-    ``reason`` why grounding is undefined (of `core.claims.definitions.REASONS`), missing where it is defined.
+    ``queries`` has one row per question, in the run's order. ``n_claims`` of the answer are ``n_supported +
+    n_not_supported + n_irrelevant + n_unscored``; ``n_joint`` of the supported are so by pairs of passages
+    only; ``n_cells`` are of the relevant claims; ``f1_at_k`` is at the usual K; ``reason`` (of
+    `core.claims.definitions.REASONS`) is missing where grounding is defined.
     """
 
     queries: pd.DataFrame
@@ -89,11 +87,9 @@ class ClaimsAnalysis:
     def claims(self) -> pd.DataFrame:
         """One row per claim of an answer, by question: state, verdict, scores, place, leave-one-out effects.
 
-        ``query_id, claim_id, text, relevant, state`` (of ``CLAIM_STATES``), ``verdict, uncertainty,
-        support_maximum, any_support, n_supporting, n_passages, n_unscored, best_passage_id, joint``;
-        ``n_removed`` of ``n_removals`` passages without which the claim changes or disappears (missing where
-        none was removed); ``start, end`` of its first place, ``added, dropped``; ``planted`` (of
-        `core.schema.PLANTED`, missing where nobody knows), ``planted_error`` (whether that is an error).
+        ``n_removed`` of ``n_removals`` passages are those without which the claim changes or disappears
+        (missing where none was removed); ``start, end`` is its first place; ``planted`` (of
+        `core.schema.PLANTED`) is missing where nobody knows, ``planted_error`` whether that is an error.
         """
         layout, own = self.layout, np.flatnonzero(self.layout.of_answer)
         effects = removal_matrix(layout.effects)
@@ -139,11 +135,7 @@ class ClaimsAnalysis:
 
     @cached_property
     def passages(self) -> pd.DataFrame:
-        """One row per passage, in the run's order: what it supports, its influence, and both together.
-
-        ``query_id, passage_id, retrieval_rank``; ``support``, its best for a relevant claim; ``n_supported``
-        claims; ``influence, above_noise``; ``quadrant``.
-        """
+        """One row per passage, in the run's order: its influence, its best support for a relevant claim."""
         scores = self._passage_scores
         frame = self.run.passages[["query_id", "passage_id", "retrieval_rank"]].copy()
         return frame.assign(
@@ -167,10 +159,10 @@ class ClaimsAnalysis:
 
     @cached_property
     def unsupported(self) -> pd.DataFrame:
-        """The relevant claims that no passage supports, to be read first: ``claims`` and ``question``.
+        """The relevant claims that no passage supports: ``claims`` and ``question``, to be read first.
 
-        Answers with the most such claims come first, among equals those with the lowest grounding, then the
-        run's order; within an answer the claim that the passages come least near to.
+        Answers with the most of them come first, of equals that of the lowest grounding, then the run's
+        order; within an answer the claim that the passages come least near to.
         """
         chosen = np.flatnonzero(self.claims["verdict"] == rafe.NOT_SUPPORTED)
         frame = self.claims.iloc[chosen]
@@ -193,10 +185,7 @@ class ClaimsAnalysis:
 
     @cached_property
     def ragchecker(self) -> pd.DataFrame:
-        """One row per question: ``query_id``, RAGChecker's metrics, and ``reason``.
-
-        ``reason`` says why the first metric without a value has none, and is missing where all are defined.
-        """
+        """RAGChecker's metrics of each question, and ``reason``: why the first undefined one is so."""
         silent = self.queries["answer_status"].isin(SILENT).to_numpy(dtype=bool)
         return ragchecker_table(self.layout, self.scores["relevant"].to_numpy(), silent, self.threshold)
 
@@ -209,10 +198,7 @@ class ClaimsAnalysis:
         return frame.assign(n_undefined=len(values) - n)
 
     def f1_curve(self, ks: Sequence[float]) -> pd.DataFrame:
-        """Return the mean F1@K of the answers whose grounding is defined, for every K, with its interval.
-
-        ``k, mean, low, high, n, n_undefined``, as `core.stats.mean_in_unit`.
-        """
+        """Return mean F1@K with its interval, over the answers whose grounding is defined, for every K."""
         defined = self.queries[self.queries["reason"].isna()]
         values = rafe.f1_curve(defined["n_supported"], defined["n_not_supported"], ks)
         rows = [(k, *mean_in_unit(column), column.size) for k, column in zip(ks, values.T, strict=True)]
@@ -230,12 +216,7 @@ class ClaimsAnalysis:
         return int(found[0])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per claim of an answer and passage; a claim without passages has one row, too.
-
-        ``query_id, question, claim_id, claim, relevant, state, verdict, uncertainty, support_maximum,
-        any_support, joint, passage_id, retrieval_rank, title, probability, agreement, judge, sentence``,
-        ``causal`` (the leave-one-out effect), ``influence, above_noise, quadrant``.
-        """
+        """Return one row per claim of an answer and passage; a claim without passages has one, too."""
         run, layout = self.run, self.layout
         own = np.flatnonzero(layout.of_answer)
         n = np.maximum(layout.width[own], 1)  # a claim without passages is still a claim
@@ -284,14 +265,13 @@ def analyse_claims(
 ) -> ClaimsAnalysis:
     """Compute states, verdicts, grounding, importance and quadrants of all claims of a run or its layout.
 
-    Everything follows from the cells: a verdict that a file reports is used only for a claim without any cell
-    (``n_verdicts_from_file``), and counted where its cells say otherwise (``n_verdicts_changed``). Two
-    passages that support a claim together make it SUPPORTED. Answers that are empty, in error or abstentions
-    have no grounding, whatever claims a file has for them; questions without claims are undefined, with the
-    reason. ValueError where ``threshold`` is not in (0, 1].
+    Everything follows from the cells: a verdict of a file is used only for a claim without any cell, and
+    counted where its cells say otherwise. Two passages that support a claim together make it SUPPORTED.
+    Answers that are empty, in error or abstentions have no grounding, whatever claims a file has for them.
+    ValueError where ``threshold`` is not in (0, 1].
 
-    Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second. Leave-one-out
-    effects are worked out when they are first asked for, and take longer.
+    Cost: no LLM calls; 10,000 questions with 3 claims and 10 passages take about a second; leave-one-out
+    effects, when they are first asked for, take longer.
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")

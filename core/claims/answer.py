@@ -32,8 +32,6 @@ def claim_spans(claims: pd.DataFrame, answers: Sequence[str | None]) -> tuple[tu
 def spans_of(answer: str | None, text: str, spans: object, start: object, end: object) -> tuple[Span, ...]:
     """Return every place of a claim in its answer, in order; found by its text where the run gives none.
 
-    ``spans, start, end`` are cells of the table ``claims``; what is no place within the answer is ignored.
-
     >>> spans_of("It opened in 1914. It is long.", "it is long", None, None, None)
     ((19, 29),)
     """
@@ -152,7 +150,6 @@ def answer_claims(found: ClaimsAnalysis, query: int) -> AnswerClaims:
         claim_spans(claims, [answer] * len(claims)),
         ClaimEvidenceMatrix(
             tuple(texts),
-            tuple(passages["passage_id"]),
             layout.probability[block],
             scored["relevant"].to_numpy(dtype=bool),
             found.threshold,

@@ -29,10 +29,7 @@ Amount = tuple[Hashable, ...]  # a kind and its value in the base unit; "date", 
 
 
 class Content(NamedTuple):
-    """What a sentence says: words that carry content, and which of them are numbers, names, denied.
-
-    ``amounts``: its dates and measured numbers, whatever the notation and unit, with the words that say each.
-    """
+    """What a sentence says: words of content, of them numbers, names, denied; amounts in any unit."""
 
     words: frozenset[str]  # words, numbers, pairs of ideographs
     numbers: frozenset[str]
@@ -194,10 +191,7 @@ def _label(claim: str, ablated: str, baseline: str, asked: Content) -> str:
 
 
 def _in_the_words_of(stated: Content, now: Content) -> Content:
-    """Return what is said now with the claim's words for its dates and measures: 10 km, 10,000 metres.
-
-    The claim's numbers of another unit, 10 miles, are other numbers.
-    """
+    """Return what is said now with the claim's words for its dates and measures: 10 km, 10,000 metres."""
     kinds = {kind for kind, *_ in stated.amounts}
     said = {amount: words for amount, words in now.amounts.items() if amount[0] in kinds}
     again = frozenset[str]().union(

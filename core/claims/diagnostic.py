@@ -22,16 +22,13 @@ from core.socket import REASON, Diagnostic, Export, Finding, Need, Number, Quest
 from core.spreadsheet import csv_bytes
 from core.stats import clustered_interval, mean_in_unit
 from core.text.display import count, part, percent, share_interval
+from core.text.strict import finite
 
 _MOSTLY = 0.5
 
 
 def findings(claims: ClaimsAnalysis) -> tuple[Finding, ...]:
-    """Return claims without support, cells without a score, and claims that depend on one passage.
-
-    Intervals are those of claims that come in answers. None has a chance baseline: a retrieved passage is no
-    random passage, so how many claims random passages would support says nothing about how many these should.
-    """
+    """Return claims without support, cells without a score, and claims that depend on one passage."""
     return (*_unsupported(claims), *_unscored(claims), *_fragile(claims))
 
 
@@ -132,11 +129,7 @@ _COUNTS = {
 
 
 def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
-    """Return the headline numbers of claims.
-
-    Claims are those of answers, and add up: supported (the joint ones among them) + not supported +
-    irrelevant + unscored = all. Means are over answers, the unit of all other means.
-    """
+    """Return the headline numbers: counts of the answers' claims, which add up, and means over answers."""
     q = claims.queries
     counts = {key: int(q[column].sum()) for key, column in _COUNTS.items()}
     n, judged = counts["n_claims"], counts["n_claims_supported"] + counts["n_claims_not_supported"]
@@ -154,9 +147,9 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
         Number("n_claims_irrelevant", "Irrelevant claims", counts["n_claims_irrelevant"], of=n, place="row"),
         Number("n_claims_unscored", "Unscored claims", counts["n_claims_unscored"], of=n, place="row"),
         Number("n_cells_unscored", "Unscored cells", counts["n_cells_unscored"], place="row"),
-        Number("mean_grounding", "Mean grounding", _known(grounding), n=n_grounding, noun="answer",
+        Number("mean_grounding", "Mean grounding", finite(grounding), n=n_grounding, noun="answer",
             interval=ci, define="grounding", place="card"),
-        Number("mean_claim_uncertainty", "Mean claim uncertainty U", _known(uncertainty), n=n_uncertainty, noun="answer",
+        Number("mean_claim_uncertainty", "Mean claim uncertainty U", finite(uncertainty), n=n_uncertainty, noun="answer",
             define="claim_uncertainty", place="row"),
         Number("claims_undefined_reasons", "Grounding undefined because", q["reason"].value_counts().to_dict(),
             define=REASON, place="row"),
@@ -178,10 +171,6 @@ def numbers(claims: ClaimsAnalysis) -> tuple[Number, ...]:
     return (*shown, *(Number(key, value=value) for key, value in others.items()))
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
-
-
 def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
     """Count the passages of answers with claims by quadrant."""
     q = claims.queries
@@ -193,11 +182,8 @@ def _quadrants(claims: ClaimsAnalysis) -> dict[str, int]:
 def claims_csv(diagnosis: Analyses) -> bytes:
     """Return one row per claim of an answer and passage; no rows without claims.
 
-    Each row has the claim's state, verdict and scores and the passage's probability, sentence and judge;
-    ``causal`` is the leave-one-out effect. States and verdicts follow from ``support_threshold``. A passage
-    that supports the claim together with another one names it in ``second_passage_id``, with the two's
-    ``joint_probability`` and ``joint_judge``; one that does so with several has a row for each. Claims of
-    reference answers are not included.
+    A passage that supports the claim together with another one names it in ``second_passage_id``, with the
+    two's ``joint_probability`` and ``joint_judge``; one that does so with several has a row for each.
     """
     claims, run = diagnosis["claims"], diagnosis.run
     pairs = run["joint_support"].rename(columns={"probability": "joint_probability", "judge": "joint_judge"})

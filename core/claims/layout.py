@@ -53,10 +53,7 @@ class MatrixLayout:
 
     @cached_property
     def effects(self) -> Labels:
-        """Leave-one-out effect of every cell, as `core.claims.causal.causal_labels`.
-
-        *unknown* for claims of references. Slower than all the rest, so computed only when needed.
-        """
+        """Leave-one-out effect of every cell, *unknown* for references; slow, so only where it is needed."""
         found = np.full(self.probability.size, UNKNOWN, dtype=object)
         ablated = ablated_answers(self.run.passages)
         for query in range(len(self.run.queries)):
@@ -78,11 +75,7 @@ class MatrixLayout:
 
     @cached_property
     def pairs(self) -> list[JointPair]:
-        """Pairs of passages and the probability that they support a claim together, in the table's order.
-
-        (claim, place, place, probability); places are those of the passages in their question. Pairs with an
-        unknown passage, or the same passage twice, are left out.
-        """
+        """A claim, two places of passages, and the probability that these support it together."""
         table = self.run["joint_support"]
         claim = _rows_of(self.claims, table, "claim_id", "claim_id")
         both = [self.locate_passages(table, name) for name in ("passage_id", "second_passage_id")]
@@ -117,10 +110,9 @@ class MatrixLayout:
 
 
 def layout_of(run: Run) -> MatrixLayout:
-    """Lay out the claims and cells of a run; a table may come from anywhere.
+    """Lay out the claims and cells of a run; cells without their claim or passage are left out.
 
-    Cells of claims or passages that the run does not have are left out, and what is no probability in [0, 1]
-    counts as unscored.
+    What is no probability in [0, 1] counts as unscored.
     """
     known, n = pd.Index(run.queries["query_id"]), len(run.queries)
     table, ranks = run["claims"], run.passages["retrieval_rank"].to_numpy(dtype=np.float64)

@@ -19,11 +19,7 @@ DEFAULT_SUPPORT = 0.5
 
 
 class KnownShare(NamedTuple):
-    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined.
-
-    What is known is seldom a fair sample: one supporting passage is enough to know, so known claims are more
-    often supported.
-    """
+    """A mean of ``n`` known values, ``n_left_out`` were not; NaN and a reason where it is undefined."""
 
     value: float
     n: int
@@ -32,10 +28,7 @@ class KnownShare(NamedTuple):
 
 
 def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
-    """Return a matrix as float64 of two dimensions; ``[]`` is a matrix without claims.
-
-    ValueError where it is not two-dimensional, or a cell is neither NaN nor in [0, 1].
-    """
+    """Return a matrix as float64; ValueError unless two-dimensional (or ``[]``), in [0, 1] or NaN."""
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim == 1 and not array.size:
         array = array.reshape(0, 0)
@@ -48,10 +41,7 @@ def as_matrix(matrix: ArrayLike, name: str = "M") -> Floats:
 
 
 def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats:
-    """Return 1 where a probability reaches the threshold, 0 where it does not, NaN where it is unknown.
-
-    ValueError where ``threshold`` is not in (0, 1]: at 0 everything would be supported.
-    """
+    """Return 1 from the threshold on, else 0, NaN stays; ValueError where that is not in (0, 1]."""
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie above 0 and not above 1, got {threshold}.")
     array = np.asarray(values, dtype=np.float64)
@@ -59,10 +49,7 @@ def thresholded(values: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Floats
 
 
 def any_true(values: Floats, axis: int) -> Floats:
-    """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if all are 0, NaN if unknown.
-
-    One 1 settles it whatever the unknown ones are; an empty axis is unknown.
-    """
+    """Return, along an axis of 0 / 1 / NaN: 1 if any is 1, 0 if there are some and all are 0, else NaN."""
     unknown = np.isnan(values).any(axis=axis) | (values.shape[axis] == 0)
     return np.where((values == 1).any(axis=axis), 1.0, np.where(unknown, np.nan, 0.0))
 
@@ -95,18 +82,14 @@ def claim_uncertainty(M: ArrayLike, threshold: float | None = None) -> Floats:
     M : array_like of float, shape (n_claims, n_passages)
         0 / 1 as in the definition, or probabilities; NaN = unscored.
     threshold : float, optional
-        Given, cells count as 1 where they reach it, else 0: the definition. Left out, the mean is over the
-        cells as they are, so probabilities give the expected value of U.
+        Given, cells count as 1 where they reach it, else 0: the definition. Left out, probabilities give the
+        expected value of U.
 
     Returns
     -------
     ndarray of float64, shape (n_claims,)
         In [0, 1], higher = more fragile; over the scored passages only; NaN where no passage was scored.
-
-    Notes
-    -----
-    A claim that one passage of ten fully supports has U = 0.9. Fragile is not unsupported: read U beside
-    `support_maximum`.
+        A claim that one passage of ten fully supports has 0.9: read it beside `support_maximum`.
 
     Examples
     --------
@@ -149,9 +132,8 @@ def passage_importance(M: ArrayLike, threshold: float | None = None) -> Floats:
 def claim_states(M: ArrayLike, threshold: float = DEFAULT_SUPPORT) -> Labels:
     """Return the state of every claim, an array of str.
 
-    *well supported*: two passages or more support it; *fragile*: exactly one does; *unsupported*: none does,
-    and every passage was scored; *unscored*: no cell was scored, or no support was found while some are
-    unscored.
+    *well supported* by two passages or more; *fragile*: by exactly one; *unsupported*: every passage was
+    scored; *unscored*: no support was found while some are unscored.
     """
     support = thresholded(as_matrix(M), threshold)
     n_supporting = (support == 1).sum(axis=1)
@@ -164,8 +146,7 @@ class ClaimEvidenceMatrix:
     """The claims of one answer against the passages it was given, and every score that follows."""
 
     claims: tuple[str, ...]  # one per row
-    passages: tuple[str, ...]  # one per column, in retrieval order
-    probabilities: Floats  # NaN = unscored
+    probabilities: Floats  # a column for each passage, in retrieval order; NaN = unscored
     relevant: Bools  # False for refusals and talk about the answer; such claims enter no mean
     threshold: float = DEFAULT_SUPPORT  # from this probability on a passage supports a claim
 

@@ -20,12 +20,10 @@ class PlantedErrors:
     """What a verifier made of claims whose errors are known.
 
     ``table`` has one row for all errors, one per kind, then one each for claims that only two passages
-    support together and for claims without an error: ``planted, title, meaning, n`` with a verdict,
-    ``n_unscored``; ``n_found, share, low, high`` (95 %, Wilson); ``chance, chance_low, chance_high``. Found
-    is an error that is called not supported, and a claim of two passages that is called supported; of claims
-    without an error, those called not supported: false alarms. ``n_questions`` have a claim with the wrong
-    verdict. ``chance`` is what as many verdicts at random would give, with their middle 95 %
-    (hypergeometric).
+    support together and for claims without an error. Found is an error that is called not supported, and a
+    claim of two passages that is called supported; of claims without an error, those called not supported:
+    false alarms. ``n_questions`` have a claim with the wrong verdict. ``chance`` is what as many verdicts at
+    random would give, with their middle 95 % (hypergeometric).
     """
 
     judge: str | None

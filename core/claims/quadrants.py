@@ -54,10 +54,7 @@ def quadrants(
 
 
 def quadrant_counts(labels: Iterable[str]) -> pd.DataFrame:
-    """Return a row per quadrant and one for *undefined*: ``quadrant, n, share``.
-
-    ``share`` is of the defined ones, and NaN for *undefined* and where nothing is defined.
-    """
+    """Return ``quadrant, n, share`` (of the defined) per quadrant and for *undefined* (share NaN)."""
     found = pd.Series(list(labels), dtype=object).value_counts()
     names = (*QUADRANTS, UNDEFINED)
     n = np.array([int(found.get(name, 0)) for name in names], dtype=np.int64)

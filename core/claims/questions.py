@@ -23,11 +23,7 @@ from core.text.words import has_words, words
 
 @dataclass(frozen=True, slots=True)
 class QuestionTexts:
-    """The texts of a question.
-
-    ``references`` are the reference answers that have a word, each once; ``passages`` are ids and texts in
-    retrieval order, ``titles`` those of their documents, empty where there is none.
-    """
+    """The texts of a question: references that have a word, passages (id, text) in retrieval order."""
 
     query_id: str
     question: str
@@ -57,11 +53,7 @@ class QuestionTexts:
         )
 
     def evidence(self, titled: bool) -> tuple[str, ...]:
-        """Return the passages for a verifier; titled: with the title in front, as the model got them.
-
-        A passage often says "it" of what only its title names, which a reader understands. A verifier that
-        compares words would take those of a title for evidence.
-        """
+        """Return the passages for a verifier; titled: as the model got them, since titles name their "it"."""
         texts = (text for _, text in self.passages)
         return tuple(
             f"{title}: {text}" if titled and title and has_words(text) else text
@@ -88,11 +80,7 @@ class QuestionTexts:
 
     @property
     def to_decompose(self) -> tuple[str, ...]:
-        """The answer, if it states something, and the first reference.
-
-        The other references of a data set are other spellings of the first, or shorter, and would give the
-        same claims again. They count where claims are compared with "the" reference.
-        """
+        """The answer, if it states something, and the first reference: the others are spellings of it."""
         return (*((self.answer,) if self.answered else ()), *self.references[:1])
 
     def claims(self, decomposed: Sequence[Decomposition]) -> QuestionClaims:
@@ -123,11 +111,7 @@ CLAIM_TABLES = ("claims", "support", "joint_support")
 
 @dataclass(frozen=True, slots=True)
 class QuestionClaims:
-    """The claims of one question and what is known of their support.
-
-    Claims are ``a1``, ``a2`` … of the answer, then ``r1`` … of the reference answer; passages are in
-    retrieval order; matrices are claims × passages.
-    """
+    """The claims of a question, ``a1`` …, then ``r1`` … of the reference; matrices are claims × passages."""
 
     query_id: str
     claim_ids: tuple[str, ...]
@@ -184,13 +168,7 @@ def question_claims(
 
 
 def claim_rows(questions: Iterable[QuestionClaims], judge: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the three tables, for questions in the order of the run.
-
-    ``support`` has one row for each relevant claim and each passage with a word; its probability is NaN where
-    the verifier failed. ``start``, ``end`` and ``spans`` are places in the answer, so claims of the reference
-    answer have none. A pair of passages that supports a claim makes its verdict SUPPORTED, as one passage
-    does.
-    """
+    """Return the rows of the three tables, for questions in the order of the run."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in CLAIM_TABLES}
     for question in questions:
         rows["claims"] += _claim_rows(question)

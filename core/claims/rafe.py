@@ -33,23 +33,17 @@ _VERDICT_OF = {
 
 
 def verdicts(states: Sequence[str] | Labels) -> Labels:
-    """Return the verdicts that follow from the states of claims (`core.claims.matrix.CLAIM_STATES`).
-
-    SUPPORTED by at least one passage, or by two together; NOT_SUPPORTED where every passage was scored and
-    none supports the claim; UNSCORED where neither is known (a failure is not a verdict); IRRELEVANT.
-    """
+    """Return the verdicts that follow from the states of claims; a failure is not a verdict."""
     return np.array([_VERDICT_OF[state] for state in states], dtype=object)
 
 
 def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float | None:
     """Return the harmonic mean of precision and recall at K, given counts of the relevant, judged claims.
 
-    ``k`` supported claims count as complete. In [0, 1]; 0 when nothing is supported; None when no claim was
-    judged (an abstention, an empty answer, a verifier that failed throughout): that is not a score of 0.
-    ValueError where a count is negative or not whole, or ``k`` is not above 0.
+    ``k`` supported claims count as complete. In [0, 1], higher is better; 0 when nothing is supported; None
+    when no claim was judged: that is not a score of 0. ValueError where a count is negative or not whole, or
+    ``k`` is not above 0.
 
-    Examples
-    --------
     >>> f1_at_k(6, 2, 8)
     0.75
     """
@@ -58,10 +52,7 @@ def f1_at_k(supported: int, not_supported: int, k: float = DEFAULT_K) -> float |
 
 
 def f1_curve(supported: ArrayLike, not_supported: ArrayLike, ks: Sequence[float]) -> Floats:
-    """Return F1 at every K, shape (..., len(ks)): of one answer or of all answers of a run at once.
-
-    The counts have shape (...). NaN where no claim was judged.
-    """
+    """Return F1 at every K, (..., len(ks)), for counts (...); NaN where no claim was judged."""
     s, n = _counts(supported, "supported")[..., None], _counts(not_supported, "not_supported")[..., None]
     k = np.array(ks, dtype=np.float64)
     if (wrong := k[~(np.isfinite(k) & (k > 0))]).size:

@@ -56,24 +56,21 @@ def ragchecker_metrics(
         Whether each passage entails each claim of the reference answer.
     retrieved_to_answer : array_like of float, shape (n_answer_claims, n_passages)
         Whether each passage entails each claim of the answer.
-    answer_correct : array_like of float, shape (n_answer_claims,), or None
-        Whether the reference answer entails each claim of the answer.
-    reference_covered : array_like of float, shape (n_reference_claims,), or None
-        Whether the answer entails each claim of the reference answer.
+    answer_correct, reference_covered : array_like of float, shape (n_claims,), or None
+        Whether the reference answer entails each claim of the answer, and the reverse.
     threshold : float
         In (0, 1]; a probability from here on counts as entailment.
 
     Returns
     -------
     dict of str to KnownShare
-        By name of ``METRICS``; what each means, and the reasons to be undefined, is in
-        `core.claims.definitions`. F1 has no n: it is made of precision and recall.
+        By name of ``METRICS``, defined in `core.claims.definitions`. Where every cell is scored: precision +
+        both noise sensitivities + hallucination = 1, and faithfulness + hallucination + self-knowledge = 1.
 
-    Notes
-    -----
-    ValueError where sizes do not fit, or a value or the threshold is out of range. Where every cell is
-    scored: precision + both noise sensitivities + hallucination = 1, and faithfulness + hallucination +
-    self-knowledge = 1.
+    Raises
+    ------
+    ValueError
+        Sizes do not fit, or a value or the threshold is out of range.
     """
     b = thresholded(as_matrix(retrieved_to_answer, "retrieved_to_answer"), threshold)
     if retrieved_to_reference is None and answer_correct is None and reference_covered is None:

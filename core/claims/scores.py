@@ -27,11 +27,7 @@ from core.run import Run
 
 
 def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
-    """Tell which claims have something to support.
-
-    The table decides; where it is silent, an answer's refusals and talk about the answer
-    (`core.claims.decomposition.split.is_relevant`) are not relevant, and every other claim is.
-    """
+    """Tell which claims have something to support: as the table says, else all but refusals and the like."""
     relevant = claims["relevance"].ne("IRRELEVANT").fillna(True).to_numpy(dtype=bool).copy()
     unsaid = np.flatnonzero(claims["relevance"].isna().to_numpy() & of_answer)
     texts = claims["text"].iloc[unsaid].to_list()
@@ -43,10 +39,9 @@ def relevance(claims: pd.DataFrame, of_answer: Bools) -> Bools:
 def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: float) -> pd.DataFrame:
     """Return the scores of every claim, of answers and references alike, in the order of the layout.
 
-    ``pairs`` are those that reach the threshold: two passages that only together support a claim make it
-    SUPPORTED, in a state of its own. ``best`` is the place of the passage with the best support, -1 where
-    none is scored; ``from_file``: without cells the verdict is the file's; ``changed``: the file's verdict is
-    not that of the cells.
+    ``pairs`` reach the threshold: two passages that only together support a claim make it SUPPORTED, in a
+    state of its own. ``best`` is the place of the best passage, -1 where none is scored; ``from_file``:
+    without cells the verdict is the file's; ``changed``: that is not the verdict of the cells.
     """
     n, table = len(layout.claims), layout.claims
     relevant = relevance(table, layout.of_answer)
@@ -92,11 +87,7 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
 
 
 def passage_scores(layout: MatrixLayout, relevant: Bools, threshold: float) -> pd.DataFrame:
-    """Return ``support, supports, n_supported`` of every passage, in the run's order.
-
-    Over the relevant claims of the answer: the best support, of the scored ones; ``supports`` is 1, 0 or NaN
-    where an unscored cell leaves it open; ``n_supported`` claims is NaN without claims.
-    """
+    """Return the passages' support of relevant claims; ``supports`` is NaN where a cell leaves it open."""
     n = len(layout.run.passages)
     chosen = (relevant & layout.of_answer)[layout.claim_of_cell]
     passage, p = layout.passage_of_cell[chosen], layout.probability[chosen]
@@ -200,10 +191,9 @@ def _ratio(part: Floats | Ints, whole: Floats | Ints) -> Floats:
 def ragchecker_table(layout: MatrixLayout, relevant: Bools, silent: Bools, threshold: float) -> pd.DataFrame:
     """Return one row per question: ``query_id``, the metrics (NaN where undefined) and ``reason``.
 
-    Only ``relevant`` claims count; ``silent`` answers (empty, in error or an abstention) have none. A claim's
-    ``counterpart`` is its comparison with the other text: Entailment is yes, Neutral and Contradiction are
-    no, missing is unscored. A question is compared with a reference where the reference has claims, or any
-    claim of the answer has a counterpart.
+    ``silent`` answers have no claims. A claim's ``counterpart`` is its comparison with the other text:
+    Entailment is yes, Neutral and Contradiction are no. A question is compared with a reference where the
+    reference has claims, or any claim of the answer has a counterpart.
     """
     n = len(layout.run.queries)
     values = np.full((n, len(METRICS)), np.nan)

@@ -42,8 +42,7 @@ _EMPTY = ENGLISH | frozenset("yes true false có không đúng sai phải vâng 
 def self_contained(claim: Claim, question: str) -> Claim:
     """Put the question in front of a claim that is a bare value; return any other claim as it is.
 
-    In English, Vietnamese or Chinese. The claim itself is returned where it is a sentence, is not relevant,
-    has its question already, or where the question has no word.
+    In English, Vietnamese or Chinese; not where the claim is not relevant or the question has no word.
 
     >>> self_contained(Claim("1866", ((0, 4),)), "When was the cable landed?").text
     'When was the cable landed? 1866'
@@ -73,10 +72,7 @@ def bare_value(text: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=_CACHE)
 def is_bare(text: str, question: str = "") -> bool:
-    """Tell whether a text is a name, number or phrase rather than a sentence.
-
-    Few words, few of them both of weight and new to the question, nothing that looks like a verb after its
-    subject. Where in doubt it is a sentence.
+    """Tell whether a text is a name, number or phrase rather than a sentence; in doubt it is a sentence.
 
     >>> [is_bare(text) for text in ("18 days", "The Suez Canal opened first.", "木活字", "năm 1994")]
     [True, False, True, True]
@@ -101,10 +97,9 @@ def is_bare(text: str, question: str = "") -> bool:
 
 
 def value_words(value: str, question: str) -> tuple[str, ...]:
-    """Return the words of a value that distinguish it: what the question has not said already.
+    """Return the words of a value that the question has not said; none for "yes" or an echo of the question.
 
     All words of weight where the question has them all and gives a choice ("the Suez or the Panama Canal?").
-    None where only little words are left ("yes"), or the value only echoes the question.
     """
     content = tuple(word for word in words(value) if word not in _EMPTY)
     asked = words(question)

@@ -72,21 +72,16 @@ _LATER = "Not tried again yet."
 
 @dataclass(frozen=True)
 class ClaimsStep:
-    """Extract and verify claims.
-
-    InputError for a value outside its range or an unknown name.
-
-    Notes
-    -----
-    Cost: only time with the offline verifier and the rules. A model breaks up each text in one call. The
-    judge's calls for n claims and k passages are those of `core.claims.verifiers.judge.JudgeVerifier`, for
-    answer and reference apart; comparing the two takes one call for each ``claims_per_call`` claims and other
-    text; each claim without support at most three more for pairs. For ``gain`` each claim is read with every
-    passage and once without.
+    """Extract and verify claims; InputError for a value outside its range or an unknown name.
 
     The claims of a composed answer are those it was composed of, whoever extracts. Only relevant claims are
     verified. A cell that fails has no probability and a reason, and is tried again next time, a judge under
     another seed.
+
+    Cost: only time with the offline verifier and the rules. A model breaks up each text in one call. A
+    judge's calls are those of `core.claims.verifiers.judge.JudgeVerifier`, for answer and reference apart;
+    comparing the two takes one call for each ``claims_per_call`` claims and other text; each claim without
+    support at most three more for pairs. For ``gain`` each claim is read with every passage and once without.
     """
 
     name: ClassVar[str] = "claims"
@@ -192,12 +187,10 @@ class ClaimsStep:
         return default_verifier()
 
     def open(self, run: Run, asker: Asker) -> StepWork:
-        """Return the step at work; see `core.pipeline.steps.Step`.
+        """Return the step at work.
 
-        Of its facts, ``n_claims`` are those of answers; ``unscored_reasons`` counts cells by reason;
-        ``n_by_rules`` are texts with the rules' claims because the model's could not be used;
-        ``n_not_extracted`` are questions without claims as yet; ``joint_left`` are ids of questions with
-        pairs of passages still to be verified.
+        Of its facts ``n_claims`` are those of answers, ``n_by_rules`` texts whose claims the model could not
+        give, ``joint_left`` the questions with pairs of passages still to be verified.
         """
         return _Work(self, run, asker)
 

@@ -33,10 +33,7 @@ ENTAILMENT, NEUTRAL = "Entailment", "Neutral"
 
 
 class Comparison(NamedTuple):
-    """How the claims of one text are to be compared with other texts; claims are named by their places.
-
-    One of the texts that are shown to a verifier is enough to support a claim.
-    """
+    """How claims, by their places, are compared with texts, of which one is enough to support them."""
 
     settled: Mapping[int, bool]  # whether the other text says the claim, where that could be read off
     asked: Mapping[tuple[str, ...], tuple[int, ...]]  # texts to show, with the claims to check
@@ -98,8 +95,7 @@ def _contains(text: str, value: str) -> bool:
 class Pairings:
     """What a verifier is asked about one question, and where the results belong.
 
-    ``cells`` are rows and columns of the matrix, one for each of the first groups; ``compared`` are rows, one
-    for each of the others. ``settled`` needs no verifier.
+    ``cells`` (rows and columns) are those of the first groups, ``compared`` (rows) those of the others.
     """
 
     groups: list[ClaimGroup] = field(default_factory=list)
@@ -109,10 +105,9 @@ class Pairings:
 
 
 def missing_pairings(texts: QuestionTexts, known: QuestionClaims, *, titled: bool) -> Pairings:
-    """Return what is not known yet of a question's claims.
+    """Return what is not known yet of a question's claims; titled: the verifier reads.
 
-    Claims of the answer and of the reference are never in one group: the verdict on an answer must not depend
-    on whether a reference answer exists. ``titled``: the verifier reads, rather than compares words.
+    Claims of answer and reference are never in one group: no verdict must depend on a reference answer.
     """
     asked = Pairings()
     evidence = texts.evidence(titled)
@@ -145,12 +140,7 @@ def _unscored(known: QuestionClaims) -> Iterator[tuple[list[int], list[int]]]:
 
 
 class Verification:
-    """Verifies the claims of questions and remembers what failed.
-
-    ``again`` verifies what failed before. ``joint_left`` are the questions whose pairs of passages are still
-    to be verified; ``reasons`` counts, for each question, the cells without a score by reason. Errors are
-    those of `core.claims.verifiers.checked.CheckedVerifier.judge`.
-    """
+    """Verifies the claims of questions, by ``again`` what failed before; counts cells without a score."""
 
     def __init__(
         self, verifier: Verifier, again: Verifier, joint: bool, joint_left: Iterable[str] = ()

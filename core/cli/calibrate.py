@@ -28,7 +28,7 @@ from core.pipeline.rows import questions_of
 from core.pipeline.steps import asks_questions, options_of
 from core.run import Run
 from core.socket import settings_of
-from core.sources.continue_run import is_run
+from core.sources.dataset import is_run
 from core.sources.formats import import_file
 from core.stats import Interval
 from core.text.display import count, number, p_text

@@ -27,8 +27,7 @@ from core.pipeline import (
 from core.pipeline.steps import asks_questions, drive, open_models
 from core.run import Run, sole_writer
 from core.socket import steps_of
-from core.sources.continue_run import is_run
-from core.sources.dataset import Dataset
+from core.sources.dataset import Dataset, is_run
 
 
 @dataclass(frozen=True, slots=True)

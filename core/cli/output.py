@@ -19,8 +19,7 @@ from core.files import write_atomically
 from core.llm.prompts import prompt_style
 from core.pipeline import CallPlan, duration
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
-from core.sources.continue_run import open_questions
-from core.sources.dataset import Dataset, load_dataset
+from core.sources.dataset import Dataset, load_dataset, open_questions
 from core.sources.report import ValidationReport
 from core.text.display import INVISIBLE, one_line, visible
 

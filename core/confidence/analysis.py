@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.calibration.decision import WhatIf, whatif
 from core.calibration.in_use import COLUMNS, WITHOUT_ANSWER, InUse, shares_of
 from core.calibration.mapping import ConfidenceQuality, quality
 from core.calibration.saved import digest
 from core.calibration.weighted import (
     RangeWarning,
     Weighting,
+    WhatIf,
     confidences,
     half_up,
     normalised,
     range_warning,
+    whatif,
 )
 from core.confidence.combined import combined_decision, combined_uncertainty, retrieval_uncertainty
 from core.context_score import GREEN, ORANGE, RED, band
@@ -45,31 +46,17 @@ _DRAWS = 500  # of correctness, for the error that chance alone gives
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceAnalysis:
-    """The confidence of the answers of a run.
+    """The confidence of the answers of a run; ``used.reason`` says why there is none at all.
 
-    Attributes
-    ----------
-    run : Run
-        The run.
-    used : InUse
-        Signals, their names, labels and map in use; its ``reason`` says why there is no confidence at all.
-    weighting : Weighting
-        Weights, ranges and threshold in use.
-    signals : Mapping of str to ndarray, each of shape (n_questions,)
-        Every signal that has or could have a weight, in [0, 1], higher = more confident; NaN where missing.
-    contributions : ndarray, shape (n_questions, n_weights)
-        Weight times signal, in the order of ``weighting.weights``; they sum to ``raw_confidence``.
-    queries : DataFrame
-        One row per question: ``query_id, question, confidence, raw_confidence`` (before the map),
-        ``judged_confidence`` (that which is compared with the label: missing where the calibration was
-        learned from it), ``band``,
-        ``passes`` (whether the confidence, rounded half-up to two places, reaches the threshold),
-        ``similarity, lexical, llm_score`` in their own units,
-        ``retrieval_uncertainty, sampling_uncertainty, conformal_uncertainty, combined_uncertainty,
-        combined_confidence, mc_confidence, conformal_reliable, is_reliable`` (by MC dropout's confidence, as
-        in rag_uq), ``is_reliable_strict`` (by the agreement with the samples), ``correct, reason``.
-    n_taught : int
-        Labelled answers that weights and map in use were learned from.
+    ``signals`` are those of ``used``, in [0, 1], higher = more confident; ``contributions``, (n_questions,
+    n_weights), weight times signal, which sum to ``raw_confidence``. ``n_taught`` labelled answers taught
+    weights and map. ``queries``, one row per question: ``query_id, question, confidence, raw_confidence``
+    (before the map), ``judged_confidence`` (compared with the label: missing where the calibration was
+    learned from it), ``band``, ``passes`` (rounded half-up to two places, from the threshold on),
+    ``similarity, lexical, llm_score`` in their own units, ``retrieval_uncertainty, sampling_uncertainty,
+    conformal_uncertainty, combined_uncertainty, combined_confidence, mc_confidence, conformal_reliable,
+    is_reliable`` (by MC dropout's confidence, as in rag_uq), ``is_reliable_strict`` (by the agreement with
+    the samples), ``correct, reason``.
     """
 
     run: Run
@@ -153,19 +140,13 @@ class ConfidenceAnalysis:
         return float((p - right).mean()) if p.size else math.nan, paired_interval(right, p)
 
     def reliable(self, rule: str) -> tuple[int, int]:
-        """Return how many answers ``is_reliable`` or ``is_reliable_strict``, of those with both parts.
-
-        An answer of which one part is not known can be found unreliable, but never reliable.
-        """
+        """Return how many answers a rule finds reliable, of those with both of its parts."""
         part = {"is_reliable": "mc_confidence", "is_reliable_strict": "sampling_uncertainty"}[rule]
         known = self.queries[[part, "conformal_reliable"]].notna().all(axis=1)
         return int(self.queries[rule][known].sum()), int(known.sum())
 
     def bands(self) -> pd.DataFrame:
-        """Return one row per band, the highest first, with its answers and how many of them are correct.
-
-        ``band, n, n_labelled, n_correct, accuracy, low, high``: the last are Wilson's 95 % interval.
-        """
+        """Return one row per band, the highest first: answers, and accuracy with Wilson's 95 % interval."""
         rows, judged = [], np.array([band(float(value)).word for value in half_up(self.judged)])
         correct = self.used.correct
         for one in (GREEN, ORANGE, RED):
@@ -189,19 +170,15 @@ class ConfidenceAnalysis:
         return Weighting(shares_of(weights), ranges, threshold)
 
     def at(self, weights: Mapping[str, float], threshold: float) -> tuple[WhatIf, ConfidenceQuality]:
-        """Return what other weights, as shares of their sum, and another threshold let through.
-
-        The map is left out: it belongs to the weights that it was fitted to.
-        """
+        """Return what other weights, as shares of their sum, and threshold let through, before any map."""
         found = self.by(self.other(weights, threshold))
         return whatif(found, self.used.correct, threshold), quality(found, self.used.correct)
 
 
 def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[float, float]:
-    """Return the calibration error if the answers of each bin were correct with its mean confidence.
+    """Return the calibration error if each bin were correct with its mean confidence: mean and 95 % quantile.
 
-    The mean, and what 95 % of such runs do not exceed, in [0, 1]; NaN without bins. By simulation,
-    reproducible; no confidence of a finite run has the error 0.
+    In [0, 1], by simulation, reproducible; NaN without bins. No confidence of a finite run has the error 0.
     """
     if not bins:
         return math.nan, math.nan
@@ -222,19 +199,9 @@ def analyse_confidence(
 ) -> ConfidenceAnalysis:
     """Weigh the signals of a run's answers and compare the confidence with what is correct; no LLM calls.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    used : InUse
-        The confidence in use.
-    threshold : float
-        In [0, 1].
-    sampling, mc_confidence, conformal : ndarray, shape (n_questions,)
-        The agreement with the samples, the confidence of MC dropout (1 − embedding variance), and that of
-        conformal prediction, in [0, 1]; NaN where undefined.
-    reliable : Series of boolean, length n_questions
-        The decision of conformal prediction; NA where it has none.
+    ``sampling`` (the agreement with the samples), ``mc_confidence`` (1 − embedding variance) and
+    ``conformal``, the confidence of conformal prediction, are (n_questions,) in [0, 1], NaN where undefined;
+    ``reliable`` is its decision, NA where it has none.
     """
     method, correct = used.method, used.correct
     weighting = replace(method.weighting, threshold=threshold)

@@ -19,24 +19,11 @@ RELIABLE_ABOVE = 0.7
 def retrieval_uncertainty(scores: ArrayLike) -> float:
     """Return the entropy of the softmax of retrieval scores, as a share of its maximum log k.
 
-    Parameters
-    ----------
-    scores : array_like, shape (k,)
-        Of the passages of one question; higher = better.
+    In [0, 1], higher = more uncertain: 1 where all passages of a question score alike, near 0 where one is
+    far above. NaN for fewer than 2 passages and where a score is missing. rag_uq names this part without a
+    definition; this one is ours. It depends on the unit of the scores: for cosines it is always near 1, while
+    BM25 scores may give 0.
 
-    Returns
-    -------
-    float
-        In [0, 1], higher = more uncertain: 1 where all passages score alike, near 0 where one is far above.
-        NaN for fewer than 2 passages and where a score is missing.
-
-    Notes
-    -----
-    rag_uq names this part without a definition; this one is ours. It depends on the unit of the scores:
-    cosines differ by less than 1, so that it is always near 1 for them, while BM25 scores may give 0.
-
-    Examples
-    --------
     >>> [round(retrieval_uncertainty(scores), 4) for scores in ([2, 2, 2], [9, 1])]
     [1.0, 0.0044]
     """
@@ -52,24 +39,10 @@ def combined_uncertainty(
     conformal_confidence: ArrayLike,
     lambdas: tuple[float, float, float] = LAMBDAS,
 ) -> Floats:
-    """Return ``λ₁ · U_retrieval + λ₂ · U_MC + λ₃ · (1 − conformal confidence)``.
+    """Return ``λ₁ · U_retrieval + λ₂ · U_MC + λ₃ · (1 − conformal confidence)``, higher = more uncertain.
 
-    Parameters
-    ----------
-    retrieval, sampling, conformal_confidence : array_like, shape (n,) or ()
-        Each in [0, 1]; NaN where undefined.
-    lambdas : (float, float, float)
-        At least 0, their sum is 1.
-
-    Returns
-    -------
-    ndarray, shape (n,) or ()
-        In [0, 1], higher = more uncertain; NaN where a part with a weight is.
-
-    Raises
-    ------
-    InputError
-        A part or a weight is outside its range.
+    In [0, 1]. Parts are (n,) or (), each in [0, 1]; NaN where one with a weight is. The lambdas are at least
+    0 and sum to 1. InputError where a part or a weight is outside its range.
     """
     if not (all(one >= 0 for one in lambdas) and abs(sum(lambdas) - 1) <= 1e-6):
         raise InputError(f"The weights λ must be at least 0 and sum to 1, got {lambdas}.")

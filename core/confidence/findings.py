@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.calibration.decision import whatif
+from core.calibration.weighted import whatif
 from core.confidence.analysis import ConfidenceAnalysis
 from core.confidence.definitions import BANDS, FINDINGS
 from core.context_score import NO_BAND
@@ -16,6 +16,7 @@ from core.severity import BROKEN, LOSS, WRONG, graded
 from core.socket import GOOD, REASON, UNCLEAR, Finding, Number
 from core.stats import mean_in_unit, poisson_binomial_tail, wilson_interval
 from core.text.display import about, count, number, part, percent, share_interval
+from core.text.strict import finite
 
 _HALF = 0.5
 _FEWEST = 5  # equal values that are no coincidence
@@ -198,29 +199,29 @@ def numbers(analysis: ConfidenceAnalysis) -> tuple[Number, ...]:
     )  # fmt: skip
     weights = ", ".join(f"{name} {weight:.2g}" for name, weight in analysis.weighting.weights.items())
     return (
-        Number("mean_confidence", "Mean confidence", _value(mean), n=n, noun="answer",
+        Number("mean_confidence", "Mean confidence", finite(mean), n=n, noun="answer",
             interval=_ends(interval), define="confidence", place="card", note=analysis.used.reason),
         Number("n_passing", "Reach the threshold", found.n_passing if n else None, of=n,
             define="passes", place="card", note=threshold if n else "", cases="queries.passes:True"),
         Number("confidence_bands", "Answers by band", bands if n else None, noun="answer", define=BANDS,
             place="row"),
         _correct(analysis, True, share), _correct(analysis, False, share),
-        Number("confidence_gap", "Mean confidence − accuracy", _value(gap), n=labelled, noun="answer",
+        Number("confidence_gap", "Mean confidence − accuracy", finite(gap), n=labelled, noun="answer",
             interval=_ends(gap_interval), chance=0.0 if labelled else None, define="confidence", place="row"),
-        Number("confidence_ece", "Calibration error (ECE)", _value(quality.ece), n=labelled, noun="answer",
-            chance=_value(chance_ece), define="ece", place="card",
+        Number("confidence_ece", "Calibration error (ECE)", finite(quality.ece), n=labelled, noun="answer",
+            chance=finite(chance_ece), define="ece", place="card",
             note="; ".join(filter(None, [f"at most {number(most_ece)} in 95 % of such runs", fitted]))
             if labelled else ""),
-        Number("confidence_mce", "Largest calibration error (MCE)", _value(quality.mce), n=labelled,
+        Number("confidence_mce", "Largest calibration error (MCE)", finite(quality.mce), n=labelled,
             noun="answer", define="mce", place="row"),
-        Number("confidence_brier", "Brier score", _value(quality.brier), n=labelled, noun="answer",
-            chance=_value(parts.uncertainty), note=of_brier, define="brier", place="row"),
-        Number("confidence_auroc", "Confidence AUROC", _value(auroc), n=labelled, noun="answer",
-            interval=_ends(auroc_interval), chance=0.5 if _value(auroc) is not None else None, define="auroc",
+        Number("confidence_brier", "Brier score", finite(quality.brier), n=labelled, noun="answer",
+            chance=finite(parts.uncertainty), note=of_brier, define="brier", place="row"),
+        Number("confidence_auroc", "Confidence AUROC", finite(auroc), n=labelled, noun="answer",
+            interval=_ends(auroc_interval), chance=0.5 if finite(auroc) is not None else None, define="auroc",
             place="card"),
-        Number("confidence_aurc", "Confidence AURC", _value(quality.aurc), n=labelled, noun="answer",
-            chance=_value(1 - share), define="aurc", place="row"),
-        Number("mean_combined_uncertainty", "Mean combined uncertainty", _value(uncertainty),
+        Number("confidence_aurc", "Confidence AURC", finite(quality.aurc), n=labelled, noun="answer",
+            chance=finite(1 - share), define="aurc", place="row"),
+        Number("mean_combined_uncertainty", "Mean combined uncertainty", finite(uncertainty),
             n=int(q["combined_uncertainty"].notna().sum()), noun="answer", interval=_ends(around),
             define="combined_uncertainty", place="row"),
         Number("n_reliable", "Reliable by the combined decision",
@@ -251,10 +252,6 @@ def _correct(analysis: ConfidenceAnalysis, passes: bool, share: float) -> Number
         chance=share * of if of else None,
         note=share_interval(wilson_interval(n / of, of)) if of else "",
     )  # fmt: skip
-
-
-def _value(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _ends(interval: tuple[float, ...] | list[float]) -> tuple[float, float] | None:

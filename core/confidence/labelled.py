@@ -16,18 +16,10 @@ from core.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Answers with every signal and a label.
+    """Answers with a label (1, 0) and every signal that has a weight, in its own unit and finite.
 
-    Attributes
-    ----------
-    questions : tuple of str, length n
-        The question of each; the same one may come several times.
-    signals : mapping of str to ndarray, each of shape (n,)
-        Those with a weight, in their own units, finite.
-    correct : ndarray, shape (n,)
-        1 correct, 0 wrong.
-    n_unlabelled, n_without_signal : int
-        Answers left out: without a label, and with a label but without all signals.
+    The same question may come several times. Left out are answers without a label, and with a label but
+    without all signals.
     """
 
     questions: tuple[str, ...]
@@ -54,20 +46,10 @@ def teaches(question: str) -> bool:
 
 
 def labelled_run(diagnosis: Analyses, teaching: bool = False) -> Labelled:
-    """Return the answers of a run that have a label and every signal of the confidence in use.
+    """Return the answers of a run that have a label and every signal of the confidence in use; no LLM calls.
 
-    Parameters
-    ----------
-    diagnosis : Analyses
-        Of the run; no LLM calls.
-    teaching : bool
-        Only those to half of the questions, chosen by a digest of their text: weights and map are learned
-        from these, and thresholds are calibrated on the others.
-
-    Raises
-    ------
-    InputError
-        Nothing says which of its answers are correct.
+    ``teaching``: only those to the half of the questions that teaches (`teaches`). InputError where nothing
+    says which answers are correct.
     """
     used, run = in_use(diagnosis), diagnosis.run
     has_label = ~np.isnan(used.correct)

@@ -20,23 +20,11 @@ from core.stats import auroc, auroc_difference, holm, paired_interval, paired_pe
 
 
 class Compared(NamedTuple):
-    """One measure of two confidences.
+    """One measure of two confidences; the difference is ``b`` − ``a``, with its 95 % interval.
 
-    Attributes
-    ----------
-    measure : str
-        ``accuracy`` (share of answers that pass and are correct, or do not pass and are wrong), ``brier`` or
-        ``auroc``.
-    n : int
-        Answers.
-    a, b : float
-        Its value in the first and the second.
-    difference, low, high : float
-        ``b`` − ``a`` with its 95 % interval.
-    p_value : float
-        Of no difference: randomisation within pairs for accuracy and Brier score, DeLong's test for AUROC.
-    p_adjusted : float
-        Holm's, over the three measures.
+    ``accuracy`` is the share of answers that pass and are correct, or do not pass and are wrong. ``p_value``:
+    randomisation within pairs for accuracy and Brier score, DeLong's test for AUROC; ``p_adjusted`` is
+    Holm's, over the three.
     """
 
     measure: str
@@ -52,23 +40,12 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What labelled answers teach.
+    """What labelled answers teach: ``method``, the weights to be kept and the map, and what led there.
 
-    Attributes
-    ----------
-    weights : WeightCalibration
-        The weights of each method beside the default, and whether to keep the default.
-    proposed : LearnedWeights or None
-        The method that is compared with the default: the best one, else the one of the highest AUROC; None
-        where nothing could be learned.
-    compared : tuple of Compared
-        The default and `proposed` on answers that neither was learned from, before any map; empty without it.
-    maps : mapping of str to Mapped
-        ``platt`` and ``isotonic``, fitted to the confidence by the weights to be kept: of learned ones, the
-        cross-validated confidence.
-    method : Method
-        The weights to be kept, and the map with the lowest cross-validated Brier score if that is lower than
-        without a map.
+    ``proposed`` is the method compared with the default: the best one, else that of the highest AUROC; None
+    where nothing could be learned. ``compared`` is of both on answers that neither was learned from, before
+    any map. ``maps`` are fitted to the confidence by the weights to be kept, of learned ones the
+    cross-validated one; one with a lower cross-validated Brier score than without a map is kept.
     """
 
     weights: WeightCalibration
@@ -79,21 +56,10 @@ class Learned:
 
 
 def learn(rows: Labelled, default: Weighting, n_resamples: int = 2_000, n_refits: int = 500) -> Learned:
-    """Learn weights and a map from labelled answers.
+    """Learn weights and a map from labelled answers; nearly all of the cost is that of `calibrate_weights`.
 
-    Parameters
-    ----------
-    rows : Labelled
-        The order of its answers does not matter.
-    default : Weighting
-        The weights to be beaten; its ranges and its threshold are kept.
-    n_resamples, n_refits : int
-        As for `calibrate_weights`, which is nearly all of the cost.
-
-    Returns
-    -------
-    Learned
-        Without enough answers the default without a map, and the reason in ``weights``.
+    ``default`` has the weights to be beaten; its ranges and threshold are kept. Without enough answers it
+    stays, without a map, and the reason is in ``weights``.
     """
     weights = calibrate_weights(rows, default, n_resamples, n_refits)
     start = confidences(rows.signals, default)
@@ -123,23 +89,11 @@ def _best_map(maps: Mapping[str, Mapped]) -> ConfidenceMap:
 def compare_confidences(
     a: Floats, b: Floats, correct: Floats, thresholds: tuple[float, float]
 ) -> tuple[Compared, ...]:
-    """Compare two confidences of the same answers, each with its own threshold.
+    """Compare two confidences in [0, 1] of the same answers, each with its own threshold.
 
-    Parameters
-    ----------
-    a, b : ndarray, shape (n,)
-        In [0, 1], all defined; each answer's by a weighting that was not learned from it: else the comparison
-        favours the learned one.
-    correct : ndarray, shape (n,)
-        1 correct, 0 wrong.
-    thresholds : (float, float)
-        Of the first and the second.
-
-    Returns
-    -------
-    tuple of Compared
-        Accuracy at the threshold (higher is better), Brier score (lower) and AUROC (higher). Values and
-        p-values are undefined without answers; AUROC also where all or none are correct.
+    Neither may be learned from these answers, or the comparison favours it. Accuracy at the threshold (higher
+    is better), Brier score (lower) and AUROC (higher); undefined without answers, AUROC also where all or
+    none are correct.
     """
     right = correct == 1
     hit_a, hit_b = (half_up(a) >= thresholds[0]) == right, (half_up(b) >= thresholds[1]) == right

@@ -54,20 +54,11 @@ _CLOSING = (
 class ConfidenceStep(PerQuestion):
     """Measure similarity and lexical score of question and passages, and ask the model for its confidence.
 
-    Attributes
-    ----------
-    stated_confidence : bool
-        Whether the model states its confidence in each answer: one call each, at temperature 0. Without it no
-        model is called.
-    given : tuple of str
-        Columns that came with the run: found on opening.
-
-    Notes
-    -----
     ``similarity``: mean cosine of the question with its 3 most similar passages (title and text), by the
     packaged embedding model, in [0, 1]. ``lexical``: mean BM25 of the 3 best, in per cent of the largest
-    score that any text could have for the question among the passages of the run. A signal that a file
-    gave is kept as it is, its gaps too: another measure in its place would have another scale.
+    score that any text could have for the question among the passages of the run. ``stated_confidence``: one
+    call for each answer, at temperature 0; without it no model is called. A signal that a file gave
+    (``given``) is kept as it is, its gaps too: another measure in its place would have another scale.
     """
 
     name: ClassVar[str] = "confidence"

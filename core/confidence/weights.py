@@ -33,25 +33,13 @@ Fit = Callable[[Floats, Bools, Floats], Floats]
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """The weights that one method learns, and what they gain on answers they were not learned from.
+    """The weights that one method learns from all answers, and what they gain on answers they did not see.
 
-    Attributes
-    ----------
-    method : str
-        ``grid`` or ``logistic``.
-    weights : mapping of str to float
-        At least 0, their sum is 1, learned from all answers; NaN where the method finds none.
-    intervals : mapping of str to (float, float)
-        Bootstrap interval of each weight, at the level asked; ends of the grid are half a step further out,
-        which is what a grid cannot tell apart.
-    auroc : float
-        Of the cross-validated confidence: each answer's by weights learned from other questions.
-    gain : float
-        That minus the AUROC of the default; higher is better.
-    gain_interval : (float, float)
-        Bootstrap over questions. The two methods share the error that the level allows (Bonferroni).
-    confidences : ndarray, shape (n,)
-        The cross-validated confidence of each answer, in the order of the rows.
+    Weights are at least 0 and sum to 1; NaN where the method finds none. ``intervals`` are of the bootstrap,
+    at the level asked; ends of the grid are half a step further out, which is what a grid cannot tell apart.
+    ``auroc`` is that of the cross-validated ``confidences``, each answer's by weights learned from other
+    questions; ``gain`` is over the default, its interval by bootstrap over questions: the two methods share
+    the error that the level allows (Bonferroni).
     """
 
     method: str
@@ -65,21 +53,10 @@ class LearnedWeights:
 
 @dataclass(frozen=True)
 class WeightCalibration:
-    """Learned weights beside the default.
+    """Learned weights, one per method (none where there are too few answers), beside the default.
 
-    Attributes
-    ----------
-    n, n_correct, n_questions : int
-        Labelled answers, correct ones among them, and different questions.
-    default_auroc : float
-        Of the default weighting.
-    learned : tuple of LearnedWeights
-        One per method; empty where there are too few answers.
-    best : LearnedWeights or None
-        The method of the highest AUROC among those whose gain is significant: its interval is above 0. None
-        means: keep the default.
-    reason : str
-        Why the default is to be kept; empty where it is not.
+    ``best`` is the method of the highest AUROC among those whose gain has an interval above 0; None means:
+    keep the default, and ``reason`` says why.
     """
 
     n: int
@@ -176,10 +153,9 @@ def calibrate_weights(
 
 
 def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
-    """Return the weights on a grid in steps of 0.05 with the highest AUROC, of equals nearest the default.
+    """Return the weights in steps of 0.05 with the highest AUROC, of equals nearest the default.
 
-    ``unit`` are signals in [0, 1], shape (n, k). NaN with fewer than two classes. Cost: 231 AUROCs for 3
-    signals.
+    ``unit``, (n, k), in [0, 1]. NaN with fewer than two classes. Cost: 231 AUROCs for 3 signals.
     """
     grid = simplex(unit.shape[1])
     found = aurocs(correct, np.round(grid @ unit.T, _DECIMALS))
@@ -191,10 +167,7 @@ def grid_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
 
 
 def logistic_weights(unit: Floats, correct: Bools, default: Floats) -> Floats:
-    """Return the coefficients of a logistic regression that are not negative, as shares of their sum.
-
-    Parameters as for `grid_weights`; the default where all coefficients are 0.
-    """
+    """Return the non-negative coefficients of a logistic regression as shares; the default if all are 0."""
     found, _ = non_negative_logistic(unit, correct)
     total = float(found.sum())
     return found / total if total > 1e-9 or math.isnan(total) else default
@@ -206,8 +179,6 @@ METHODS: Mapping[str, Fit] = {"grid": grid_weights, "logistic": logistic_weights
 def simplex(k: int, steps: int = STEPS) -> Floats:
     """Return all weights of k signals that are multiples of 1 / steps and sum to 1.
 
-    Examples
-    --------
     >>> simplex(2, 2).tolist(), len(simplex(3))
     ([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], 231)
     """

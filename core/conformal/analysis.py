@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.calibration.decision import WhatIf, whatif
-from core.calibration.weighted import half_up
+from core.calibration.weighted import WhatIf, half_up, whatif
 from core.conformal.definitions import (
     CALIBRATION,
     DELTA,
@@ -58,41 +57,19 @@ OWN = "this run"
 class ConformalAnalysis:
     """The calibration of a run, and what follows for its other questions.
 
-    Attributes
-    ----------
-    queries : DataFrame
-        One row per question: ``query_id, question, kind, role`` (`CALIBRATION`, `TEST`: its answer is known;
-        `NEW`), ``score`` (high = less typical), ``confidence``, ``correct``, ``distance`` from the nearest
-        reference answer, ``p_value`` among the correct answers of the calibration, ``verdict``, ``answered``
-        (whether the certified threshold lets it through), ``set_size, set_covers``, ``drift_p``, ``reason``.
-        A question that calibrates has no p-value: it is among those that it would be compared with.
-    score, scores : Signal or None, tuple of Signal
-        The label-free score, None where the run has none, and those to choose from.
-    origin : str
-        Where the calibration comes from: `OWN` questions of the run, the name of a calibration store, or
-        nowhere ("").
-    stale : tuple of str
-        Why the calibration no longer fits the run, one sentence each.
-    coverages : Mapping of str to Coverage
-        By name, those that can be computed.
-    sets, kept_claims : Sets or None, KeptClaims or None
-        None where nothing was sampled, and where no claim of an answer was compared with a reference answer.
-    certificate : Certificate
-        From which confidence on to answer, by the labels that calibrate.
-    drift : Drift
-        Along the questions, in the run's order, where a store calibrates. Of none where questions of the run
-        do: the order of a file says nothing of time, and topics come in blocks.
-    groups : DataFrame
-        One row per threshold, where there are several: ``group, n_calibration, threshold, reason, n_test,
-        n_covered, low, high``.
-    final, final_threshold
-        The certificate, and the threshold of the score, from all labels, those that test among them, and also
-        where nothing calibrates: what to use, and what `certify_threshold` and the command ``calibrate`` give
-        for the same labels.
-    parts : tuple of (int, int)
-        Labels of each threshold of the score, and the answers that have a verdict by it.
-    is_random_half : bool
-        Whether a random half of the labelled questions calibrates.
+    ``queries``, one row per question: ``query_id, question, kind, role`` (`CALIBRATION`, `TEST`: its answer
+    is known; `NEW`), ``score`` (high = less typical), ``confidence``, ``correct``, ``distance`` from the
+    nearest reference answer, ``p_value`` among the correct answers of the calibration (none for a question
+    that calibrates), ``verdict``, ``answered`` (whether the certified threshold lets it through), ``set_size,
+    set_covers``, ``drift_p``, ``reason``. ``groups``, one row per threshold, where there are several:
+    ``group, n_calibration, threshold, reason, n_test, n_covered, low, high``.
+
+    ``origin`` is `OWN`, the name of a calibration store, or "" where nothing calibrates; ``stale`` says why
+    the calibration no longer fits the run. ``sets`` is None where nothing was sampled, ``kept_claims`` where
+    no claim was compared with a reference answer. ``drift`` is of no p-value where the run's own questions
+    calibrate: the order of a file says nothing of time. ``final`` and ``final_threshold`` are from all
+    labels, those that test among them: what to use, and what the command ``calibrate`` gives. ``parts`` are
+    the labels of each threshold of the score and the answers that it judges.
     """
 
     run: Run
@@ -151,20 +128,16 @@ class ConformalAnalysis:
 
     @cached_property
     def over_splits(self) -> Flagging | None:
-        """How many would be flagged if other random halves calibrated; None where none does.
-
-        Whatever half the run has: another seed of it changes nothing here.
-        """
+        """How many would be flagged if other random halves calibrated; None where none does."""
         return flagged_over_splits(self.queries, self.alpha) if self.is_random_half else None
 
 
 @dataclass(frozen=True, slots=True)
 class Flagging:
-    """Numbers of answers flagged over random halves of the labelled questions.
+    """Numbers of answers flagged over random halves of the labels: the middle 95 % and the median.
 
-    ``low, median, high`` of ``of`` answers: the middle 95 % and the middle of the splits. ``p_value``: how
-    likely so many are flagged if all are as good as the correct ones, twice that of the median split, which
-    holds whatever the splits have in common (Rüger 1978).
+    ``p_value``: how likely so many are flagged if all are as good as the correct ones, twice that of the
+    median split, which holds whatever the splits have in common (Rüger 1978).
     """
 
     n_splits: int
@@ -176,10 +149,7 @@ class Flagging:
 
 
 def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
-    """Return how many answers are flagged with other random halves; None where no half has enough labels.
-
-    ``queries`` is that of `ConformalAnalysis`. Cost: `N_SPLITS` sorts of the scores.
-    """
+    """Return how many answers other random halves flag; None where no half has enough labels."""
     frame = queries.sort_values("query_id", kind="stable")
     values = frame["score"].to_numpy(dtype=np.float64)
     right = (frame["correct"] == True).fillna(False).to_numpy(dtype=np.bool_)  # noqa: E712
@@ -212,8 +182,7 @@ def flagged_over_splits(queries: pd.DataFrame, alpha: float) -> Flagging | None:
 def distance(answers: pd.Series, references: pd.Series) -> Floats:
     """Return how far each answer is from its nearest reference answer: 1 − ROUGE-L F1 in [0, 1], high = far.
 
-    ``answers`` are texts, ``references`` lists of texts; NaN where either is missing. Known only where a
-    reference is, so it is no score of a new answer. An empty answer has the distance 1.
+    NaN where either is missing. Known only where a reference is, so it is no score of a new answer.
     """
     found = []
     for answer, known in zip(answers, references, strict=True):
@@ -265,28 +234,10 @@ def analyse_conformal(
     stale: tuple[str, ...] = (),
     is_random_half: bool = False,
 ) -> ConformalAnalysis:
-    """Calibrate on the questions that are marked for it, or on a store, and test on the others.
+    """Calibrate on the questions that are marked for it, or on a store, and test on the others; no LLM calls.
 
-    No LLM calls.
-
-    Parameters
-    ----------
-    run : Run
-        ``queries["calibrates"]`` says which questions calibrate.
-    truth : Truth
-        Of `truth_of`.
-    correct : ndarray, shape (n_questions,)
-        1, 0 or NaN, whether each answer is correct.
-    alpha : float
-        Between 0 and 1.
-    meanings : DataFrame, optional
-        In the order of the run's samples: ``query_id, status, meaning``.
-    claims : DataFrame, optional
-        ``query_id, support_maximum, correct`` (1, 0 or NaN) of the claims of the answers.
-    store : Calibration, optional
-        Calibrates in place of the run's own questions.
-    score, scores, origin, stale, is_random_half
-        See `ConformalAnalysis`.
+    ``correct`` (n_questions,) is 1, 0 or NaN; ``meanings`` has ``query_id, status, meaning`` in the order of
+    the run's samples, ``claims`` the ``query_id, support_maximum, correct`` of the claims of the answers.
     """
     frame = _questions(run, truth, correct, score)
     own, tested = ((frame["role"] == role).to_numpy(dtype=np.bool_) for role in (CALIBRATION, TEST))

@@ -22,11 +22,9 @@ JUMP = 0.01
 
 @dataclass(frozen=True)
 class Drift:
-    """A test martingale along a stream of p-values, of which ``n`` are known.
+    """A test martingale along p-values, of which ``n`` are known: the logarithm of the capital after each.
 
-    ``log_martingale``, shape (m,), is the natural logarithm of the capital after each, from 1 before the
-    first; high = the stream does not look uniform. ``alarm`` is the place, from 0, where it first reaches
-    1/level, or None.
+    High = the stream does not look uniform; ``alarm`` is the first place where it reaches 1/level, or None.
     """
 
     log_martingale: Floats
@@ -38,8 +36,8 @@ class Drift:
 def online_p_values(scores: ArrayLike, new: ArrayLike, seed: int) -> Floats:
     """Return the randomised p-value of each new score among the calibration scores and all new ones before.
 
-    Only these are independent and uniform if calibration and new cases are exchangeable. P-values against the
-    calibration set alone share its chance deviations, and a martingale would find those in the end.
+    Only these are independent and uniform if calibration and new cases are exchangeable: p-values against the
+    calibration set alone share its chance deviations.
 
     Parameters
     ----------
@@ -55,8 +53,6 @@ def online_p_values(scores: ArrayLike, new: ArrayLike, seed: int) -> Floats:
 
     Examples
     --------
-    The first is above all four, the second between the last two of five:
-
     >>> first, second = online_p_values([1, 2, 3, 4], [5, 4.5], seed=0)
     >>> bool(0 < first <= 1 / 5), bool(1 / 6 < second <= 2 / 6)
     (True, True)
@@ -79,22 +75,20 @@ def drift_martingale(p_values: ArrayLike, level: float = 0.05) -> Drift:
 
     The Simple Jumper: capital is spread over bets ``1 + ε (p − 1/2)`` with ε = −1 (low p-values: scores have
     become higher), 0 and 1 (lower); before each p-value 1 % of it is spread evenly again, so that a shift is
-    found also after a long quiet time. If the p-values are uniform and independent nobody gains on average,
-    so the capital ever reaches 1/level with probability at most level (Ville 1939), however often one looks.
+    found also after a long quiet time. If the p-values are uniform and independent, the capital ever reaches
+    1/level with probability at most level (Ville 1939), however often one looks.
 
     Parameters
     ----------
     p_values : array_like, shape (m,)
-        Of `online_p_values`, in order of time. NaN is passed over. Those of `core.conformal.p_values`
-        without a seed are too high on average, which alone would raise an alarm.
+        Of `online_p_values`, in order of time; NaN is passed over. Those without a seed are too high on
+        average, which alone would raise an alarm.
     level : float
         Probability of a false alarm, ever; between 0 and 1 (Vovk et al. 2021, arXiv 2102.10439).
 
     Examples
     --------
-    The eleventh very low p-value in a row, about 1.49¹¹ / 3 = 27:
-
-    >>> drift_martingale([0.01] * 12).alarm
+    >>> drift_martingale([0.01] * 12).alarm  # the capital is then about 1.49¹¹ / 3 = 27
     10
     """
     p, limit = column("p_values", p_values), -math.log(rate("level", level))

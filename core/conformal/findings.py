@@ -29,6 +29,7 @@ from core.severity import BROKEN, LOSS, graded
 from core.socket import BAD, GOOD, REASON, UNCLEAR, Finding, Number
 from core.stats import holm, wilson_interval
 from core.text.display import about, count, number, part, percent, share_interval
+from core.text.strict import finite
 
 _NO_HELP = "Use a better confidence signal, or accept a higher error rate α."
 
@@ -165,10 +166,7 @@ def flagged_said(analysis: ConformalAnalysis) -> str:
 
 
 def over_splits(analysis: ConformalAnalysis) -> str:
-    """Say how many answers other random halves would flag; empty where none is drawn.
-
-    The numbers do not depend on the half of the run.
-    """
+    """Say how many answers other random halves would flag; empty where none is drawn."""
     one = analysis.over_splits
     if one is None:
         return ""
@@ -225,13 +223,13 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             chance=analysis.n_by_chance if judged else None,
             note=over_splits(analysis).rstrip(".").replace("Over", "over", 1) if judged else _why(analysis),
             cases="queries.verdict:Flagged"),
-        Number("mean_set_size", "Mean answers in a set", _value(sets.mean_size) if sets else None,
+        Number("mean_set_size", "Mean answers in a set", finite(sets.mean_size) if sets else None,
             n=analysis.coverages[OF_SETS].n_test if sets else 0, define="set_size", place="row"),
         Number("distance_threshold", "Distance to the truth, at most",
             _finite(analysis.coverages.get(OF_DISTANCE)), define=OF_DISTANCE, place="row",
             n=analysis.coverages[OF_DISTANCE].n_calibration if OF_DISTANCE in analysis.coverages else 0,
             noun="answer"),
-        Number("final_threshold", "Threshold of the score, from all labels", _value(analysis.final_threshold),
+        Number("final_threshold", "Threshold of the score, from all labels", finite(analysis.final_threshold),
             define="threshold", place="row"),
         Number("certified_threshold", "Answer from this confidence on", final.threshold,
             n=final.n, noun="labelled answer", define="certified", place="row", needs_nothing=True,
@@ -247,7 +245,7 @@ def numbers(analysis: ConformalAnalysis) -> tuple[Number, ...]:
             kept.n_kept if kept and not kept.rule.reason else None,
             of=kept.n_claims if kept else 0, define="kept_claims", place="row",
             note=kept.rule.reason if kept else ""),
-        Number("drift_factor", "Evidence of drift", _value(_capital(analysis)), n=drift.n, define="drift",
+        Number("drift_factor", "Evidence of drift", finite(_capital(analysis)), n=drift.n, define="drift",
             pattern="{:.2g}", place="row", chance=1.0 if drift.n else None,
             note=f"alarm from {1 / drift.level:.0f} on" if drift.n else ""),
         Number("drift_alarm", value=drift.alarm is not None if drift.n else None),
@@ -278,11 +276,7 @@ def _covered(analysis: ConformalAnalysis, name: str) -> Number:
 
 
 def _finite(one: Coverage | None) -> float | None:
-    return None if one is None else _value(one.threshold)
-
-
-def _value(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return None if one is None else finite(one.threshold)
 
 
 def _capital(analysis: ConformalAnalysis) -> float:
@@ -295,11 +289,7 @@ def _why(analysis: ConformalAnalysis) -> str:
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
-    """Return each promise and the share of the tested that kept it, as `Analyses.recovered` has it.
-
-    The halves of a simulated run are drawn at random, so that each promise holds with a probability of 1 − α
-    or a little more; the difference is chance alone.
-    """
+    """Return each promise and the share of the tested that kept it; they differ by chance alone."""
     found = diagnosis["conformal"]
     rows = []
     for one in found.coverages.values():

@@ -23,10 +23,6 @@ Context = str | Sequence[str | tuple[str, str]]
 def numbered(context: Context) -> list[NumberedPassage]:
     """Return the passages of a context as a prompt has them; a text is one, an empty one is none.
 
-    Examples
-    --------
-    >>> numbered("Ada was first.")
-    [(1, '', 'Ada was first.')]
     >>> numbered([("Ada", "She was first."), "Text."])
     [(1, 'Ada', 'She was first.'), (2, '', 'Text.')]
     """
@@ -39,8 +35,6 @@ def numbered(context: Context) -> list[NumberedPassage]:
 def context_text(context: Context) -> str:
     r"""Return a context as one text, as it stands in the prompt.
 
-    Examples
-    --------
     >>> context_text([("Ada", "She was first."), "Text."])
     '[1] Ada: She was first.\n\n[2] Text.'
     """
@@ -64,19 +58,10 @@ def _context(question: AskedQuestion) -> str:
 
 
 def cases_of(diagnosis: Analyses, method: Method | None = None) -> tuple[list[CalibrationCase], Provenance]:
-    """Return the answers of a run that have a label and a score, and what identifies the scores.
+    """Return the labelled answers of a run that have a score, and what identifies the scores; no LLM calls.
 
-    Parameters
-    ----------
-    diagnosis : Analyses
-        Of the run; its setting ``weights`` chooses the score. No LLM calls.
-    method : Method, optional
-        The confidence in place of the one in use; the answers that it was learned from are left out.
-
-    Raises
-    ------
-    InputError
-        The run has no such score.
+    The setting ``weights`` chooses the score, or ``method``: the answers that this was learned from are left
+    out. InputError where the run has no such score.
     """
     run, used = diagnosis.run, in_use(diagnosis, method)
     if used.score is None:

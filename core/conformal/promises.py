@@ -45,12 +45,10 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Splits:
-    """Half of the labels calibrates, the other half tests, many times.
+    """Half of the labels calibrates, the other half tests, many times: (n_splits, n_alphas).
 
-    Of ``coverage`` (the share of the tested half that is covered), ``finite`` (whether the threshold is) and
-    ``size`` (the mean size of the sets in the tested half, None without sets) each is of shape
-    (n_splits, n_alphas). ``largest`` is the mean number of groups of samples, the size of a set with an
-    infinite threshold; NaN without sets.
+    ``coverage`` is the share of the tested half that is covered, ``finite`` whether the threshold is,
+    ``size`` the mean size of the sets in the tested half, ``largest`` that with an infinite threshold.
     """
 
     n_calibration: int
@@ -64,10 +62,9 @@ class Splits:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per error rate.
 
-        Columns: ``alpha``; ``low, high``, the exact band (95 %) for scores without ties; ``finite``, the
-        share of splits with a finite threshold: without one nothing is promised; ``mean``, the mean
-        coverage, and ``mean_low, mean_high``, the middle 95 % of the splits; ``size, size_low, size_high``
-        likewise (missing without sets).
+        ``low, high`` is the exact band (95 %) for scores without ties; ``finite`` the share of splits with a
+        finite threshold; ``mean, mean_low, mean_high`` the mean coverage and the middle 95 % of the splits,
+        and so ``size`` (missing without sets).
         """
         bands = [coverage_band(self.n_calibration, alpha, n_test=self.n_test) for alpha in self.alphas]
         low, high = np.array(bands, dtype=np.float64).reshape(-1, 2).T
@@ -87,29 +84,15 @@ def repeated_splits(
     n_splits: int = N_SPLITS,
     seed: int = 0,
 ) -> Splits | None:
-    """Calibrate on a random half of the labelled cases and test on the other, ``n_splits`` times.
+    """Calibrate on a random half of the labelled cases and test on the other; None for fewer than two cases.
 
-    A random split makes both halves exchangeable, so without ties the number covered is exactly
-    beta-binomial: that a drawn coverage follows the band shows that the threshold is right, not that new
-    questions will be like these. For that, see `core.conformal.drift`.
+    Both halves are exchangeable, so without ties the number covered is exactly beta-binomial: a coverage
+    within the band shows that the threshold is right, not that new questions will be like these
+    (`core.conformal.drift`). Of ``scores`` (n,) +inf is never covered and NaN is left out. ``groups`` has the
+    scores of all groups of samples of each case: the size of a set is the number that score at most the
+    threshold. Of more than 1,000 cases as many are drawn once. Cost: n_splits · n · the number of different
+    thresholds.
 
-    Parameters
-    ----------
-    scores : array_like, shape (n,)
-        Of the labelled cases; +inf is never covered; NaN is left out.
-    groups : sequence of n array_like, optional
-        Scores of all groups of samples of each case: then the size of a set is the number that score at most
-        the threshold.
-    alphas, n_splits, seed : sequence of float, int, int
-        Error rates; same seed, same splits. Of more than 1,000 cases as many are drawn once.
-
-    Returns
-    -------
-    Splits or None
-        None for fewer than two cases. Cost: n_splits · n · the number of different thresholds.
-
-    Examples
-    --------
     >>> found = repeated_splits(range(40), alphas=[0.25], n_splits=50)
     >>> found.n_calibration, found.n_test, bool(0.7 < found.coverage.mean() < 0.85)
     (20, 20, True)
@@ -150,18 +133,9 @@ def repeated_splits(
 class Coverage:
     """One promise: a new case scores at most a threshold with probability at least 1 − α.
 
-    Attributes
-    ----------
-    name : str
-        A definition of that name says what is promised.
-    threshold, reason : float, str
-        +inf where nothing can be promised, and why; NaN where groups have one each.
-    n_calibration, n_test, n_covered : int
-        Labelled cases on either side, and those of the tested that the threshold covers.
-    band : (float, float)
-        Where the tested share lies in 95 of 100 calibrations; (nan, nan) where nothing is promised.
-    parts : tuple of (int, int)
-        Labels and tested cases of each finite threshold: of one, or of every group.
+    ``name`` is that of a definition. ``threshold`` is +inf where nothing can be promised, with a ``reason``,
+    and NaN where groups have one each. ``band`` is where the tested share lies in 95 of 100 calibrations,
+    (nan, nan) without a promise; ``parts`` the labels and the tested cases of each finite threshold.
     """
 
     name: str
@@ -212,11 +186,9 @@ def coverage_of(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Verdicts:
-    """P-values of answers among the correct ones of their group, where there are groups.
+    """P-values of answers among the correct ones of their group (``members``, where there are several).
 
-    ``p_values`` are NaN without a score or a finite threshold. ``groups`` is empty where one threshold is
-    for all; else it has a row for each: ``group, n_calibration, threshold, reason``, and ``members`` says
-    which is that of each answer. ``parts`` are ``(labels, answers)`` of each finite threshold.
+    NaN without a score or a finite threshold; ``parts`` are labels and answers of each such threshold.
     """
 
     p_values: Floats
@@ -234,10 +206,9 @@ def verdicts_of(
 ) -> Verdicts:
     """Return the p-value of each score (``values``, of the groups ``asked``) among those of its own group.
 
-    ``calibrating`` has the scores of the correct calibration answers (NaN for others), of groups ``kinds``.
-    Groups with too few labels for a threshold of their own share one; where that leaves a single threshold,
-    it is for all answers. An answer of a group without a label has no p-value where others have a threshold
-    of their own.
+    ``calibrating`` is NaN for answers that are not correct. Groups with too few labels for a threshold of
+    their own share one; where that leaves a single one, it is for all answers, else an answer of a group
+    without a label has no p-value.
     """
     names = [one if isinstance(one, str) else "" for one in asked]
     own = np.array([one if isinstance(one, str) else "" for one in kinds], dtype=object)
@@ -266,11 +237,7 @@ def verdicts_of(
 def with_groups(
     one: Coverage, verdicts: Verdicts, right: Bools, alpha: float
 ) -> tuple[Coverage, pd.DataFrame]:
-    """Return the coverage of the thresholds of all groups, and of each: ``n_test, n_covered, low, high``.
-
-    ``right`` says which of the answers of ``verdicts`` are known to be correct. No row, and the coverage as
-    it was, where one threshold is for all.
-    """
+    """Return the coverage of all groups' thresholds, and of each, given which answers are correct."""
     covered, members = verdicts.p_values > alpha, np.array(verdicts.members, dtype=object)
     rows: list[tuple[Any, ...]] = []
     for group, n, threshold, *_ in verdicts.groups.itertuples(index=False):
@@ -300,10 +267,7 @@ def with_groups(
 
 
 class Meanings(NamedTuple):
-    """The meanings of the samples of a question, in rising order of their numbers.
-
-    ``sizes`` are their samples, ``scores`` their `rarity`. A refusal is no answer, and in no set.
-    """
+    """Meanings of a question's samples: their samples and `rarity`. A refusal is no answer, in no set."""
 
     sizes: Ints
     scores: Floats
@@ -312,12 +276,8 @@ class Meanings(NamedTuple):
 
 
 def meanings_of(numbers: ArrayLike, answered: ArrayLike, correct: ArrayLike | None = None) -> Meanings:
-    """Return the meanings of samples, of which none is missing.
+    """Return the meanings of samples; one is an answer, or correct, where one of its samples is.
 
-    A meaning is an answer, and a correct one, where one of its samples is (``answered``, ``correct``).
-
-    Examples
-    --------
     >>> found = meanings_of([1, 1, 2, 1], [True, True, False, True])
     >>> found.scores.tolist(), found.is_answer.tolist()
     ([0.25, 0.75], [True, False])
@@ -331,11 +291,7 @@ def meanings_of(numbers: ArrayLike, answered: ArrayLike, correct: ArrayLike | No
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sets:
-    """Prediction sets over the sampled answers.
-
-    ``mean_size`` is the mean number of meanings in the sets of the tested questions, NaN for none;
-    ``n_without_correct`` counts those of them in which no sample is correct.
-    """
+    """Prediction sets over the sampled answers; mean (NaN of none) and count are of tested questions."""
 
     rule: SetRule
     mean_size: float
@@ -345,11 +301,9 @@ class Sets:
 def sets_of(
     frame: pd.DataFrame, meanings: pd.DataFrame, right: Floats, own: Bools, tested: Bools, alpha: float
 ) -> tuple[Sets, Coverage]:
-    """Fill in the set of every question that does not calibrate, and whether it holds a correct answer.
+    """Calibrate the sets, and fill in those of the questions that do not calibrate.
 
-    In ``frame``, one row per question, ``set_size`` and ``set_covers`` are filled in; ``own`` and ``tested``
-    say which questions calibrate and which test. ``meanings`` has one row per sample, ``query_id, status,
-    meaning``, and ``right`` is 1 where that sample is correct.
+    ``meanings`` has one row per sample, ``query_id, status, meaning``; ``right`` is 1 where it is correct.
     """
     nothing = Meanings(np.empty(0, dtype=np.int64), np.empty(0), *[np.empty(0, dtype=np.bool_)] * 2)
     told = [nothing] * len(frame)
@@ -379,11 +333,7 @@ def sets_of(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptClaims:
-    """Claims dropped until the kept ones of an answer are all right with probability at least 1 − α.
-
-    Counts are of the tested answers: ``n_right`` of ``n`` keep no wrong claim, ``n_kept`` of ``n_claims``
-    claims are kept.
-    """
+    """Of ``n`` tested answers ``n_right`` keep no wrong claim, of ``n_claims`` claims ``n_kept`` are kept."""
 
     rule: Backoff
     n: int
@@ -395,10 +345,7 @@ class KeptClaims:
 def kept_claims_of(
     claims: pd.DataFrame | None, frame: pd.DataFrame, own: Bools, tested: Bools, alpha: float
 ) -> KeptClaims | None:
-    """Calibrate the back-off on the claims of some answers and count what it keeps of the tested ones.
-
-    None where no claim has a label. Answers with a claim that has none are left out on both sides.
-    """
+    """Calibrate the back-off and count what it keeps of tested answers; None where no claim has a label."""
     if claims is None or claims["correct"].isna().all():
         return None
     rows = claims.reset_index(drop=True).groupby("query_id", sort=False).indices

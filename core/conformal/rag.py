@@ -47,23 +47,12 @@ _DECIMALS = 9  # of a score, as in a run
 class ConformalResult:
     """What `ConformalRAG` says of a new question.
 
-    Attributes
-    ----------
-    prediction : str
-        The answer.
-    confidence : float
-        Mean ROUGE-L of the answer to its samples, 1 − score, in [0, 1]; NaN where undefined.
-    p_value : float
-        Share of answers that are no more typical among the correct ones of the calibration and this one; NaN
-        where the score is undefined or nothing is calibrated.
-    is_reliable : bool
-        Whether the answer is in line with the correct ones: ``p_value > coverage_alpha``. False also where
-        nothing can be said; then there is a ``reason``.
-    coverage_alpha : float
-        The α that was asked for.
-    metadata : dict
-        ``score``, ``threshold``, ``n_calibration`` correct answers, ``reason`` why nothing can be said (""),
-        ``statement`` of what is promised, ``samples``.
+    ``confidence`` is the mean ROUGE-L of the answer to its samples, in [0, 1]; NaN where undefined.
+    ``p_value`` is the share of answers that are no more typical among the correct ones of the calibration and
+    this one; NaN where the score is undefined or nothing is calibrated. ``is_reliable`` is ``p_value >
+    coverage_alpha``, False also where nothing can be said; then there is a reason. ``metadata`` has
+    ``score``, ``threshold``, ``n_calibration`` correct answers, ``reason`` (""), ``statement`` of what is
+    promised, ``samples``.
     """
 
     prediction: str
@@ -116,10 +105,8 @@ class ConformalRAG:
     ...     with ConformalRAG(paris, f"{folder}/calibration.db") as conformal:
     ...         stats = conformal.calibrate(list("123456789"), ["Text."] * 9, ["Paris"] * 8 + ["Rome"])
     ...         result = conformal.predict_with_coverage("Where?", "Text.")
-    >>> stats["n_labels"], stats["n_correct"], stats["reason"]
-    (9, 8, '8 correct answers cannot certify α = 0.1; you need at least 9.')
-    >>> result.prediction, result.confidence, result.is_reliable
-    ('Paris', 1.0, False)
+    >>> stats["reason"], result.prediction, result.confidence, result.is_reliable
+    ('8 correct answers cannot certify α = 0.1; you need at least 9.', 'Paris', 1.0, False)
     """
 
     def __init__(
@@ -244,16 +231,10 @@ class ConformalRAG:
     def predict_with_coverage(
         self, question: str, context: Context, model: str | None = None
     ) -> ConformalResult:
-        """Answer a question and say whether the answer is in line with correct ones.
+        """Answer a question and say whether the answer is in line with correct ones; 1 + ``n_samples`` calls.
 
-        Cost: 1 + ``n_samples`` calls. A question that is in the calibration is compared with the others.
-
-        Raises
-        ------
-        InputError
-            ``model`` is not the model of ``llm_client``.
-        BackendError
-            The model cannot be reached.
+        A question that is in the calibration is compared with the others. InputError where ``model`` is not
+        that of ``llm_client``, BackendError where it cannot be reached.
         """
         check_model(self._llm, model)
         asked = self._ask(Asker(self._llm, self._cache), question, context)
@@ -272,10 +253,7 @@ class ConformalRAG:
         return ConformalResult(asked.answer, 1 - asked.score, p_value, reliable, self.alpha, metadata)
 
     def get_calibration_stats(self) -> dict[str, Any]:
-        """Return ``count, mean, std, min, max, median, q25, q75`` of the scores that calibrate.
-
-        With ``threshold`` and ``alpha``. NaN where there is no score.
-        """
+        """Return ``count, mean, std, min, max, median, q25, q75, threshold, alpha``; NaN without a score."""
         found = _calibrating(self.store)
         scores = found if found.size else np.array([math.nan])
         values = {name: float(getattr(np, name)(scores)) for name in ("mean", "std", "min", "max", "median")}
@@ -326,10 +304,7 @@ class _Asked(NamedTuple):
 
 
 def summary(store: CalibrationStore, alpha: float, signal: Signal | None = None) -> dict[str, Any]:
-    """Return what a store gives at an error rate: the entries of `ConformalRAG.calibrate` about it.
-
-    ``signal`` is that of the scores, by default one from 0 to 1.
-    """
+    """Return what a store gives at an error rate: the entries of `ConformalRAG.calibrate` about it."""
     rows = store.usable(texts=False)
     scores = rows["nonconformity_score"].to_numpy(dtype=np.float64)
     right = rows["correct"].to_numpy(dtype=np.float64, na_value=math.nan)
@@ -358,8 +333,6 @@ def _calibrating(store: CalibrationStore, without: str = "") -> Floats:
 def statement(alpha: float) -> str:
     """Return what is promised.
 
-    Examples
-    --------
     >>> statement(0.1)
     'Of answers that are as good as the correct ones in calibration, at most 10 % are flagged.'
     """

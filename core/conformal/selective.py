@@ -32,11 +32,10 @@ _STEP = 1.25  # between numbers of labels that are tried first
 
 
 class Tested(NamedTuple):
-    """One threshold that was tested: of the grid, or a start.
+    """One threshold that was tested: of the grid, or a start (NaN for one within a tie).
 
-    ``threshold`` is NaN for a start within a tie, from which no threshold follows. Of the ``n_answered``
-    labelled answers with at least this confidence ``n_wrong`` are wrong, a share of ``risk`` (NaN of none).
-    ``p_value`` is P(Binomial(n_answered, α) ≤ n_wrong), 1 of none; ``certified`` where it is at most
+    Of ``n_answered`` labelled answers with at least this confidence a share of ``risk`` (NaN of none) is
+    wrong. ``p_value`` is P(Binomial(n_answered, α) ≤ n_wrong), 1 of none; ``certified`` where it is at most
     ``level``, and never where that is 0.
     """
 
@@ -51,27 +50,15 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """The lowest certified threshold, and what led there.
+    """The lowest certified threshold, from which on to answer (None without one), and what led there.
 
-    Attributes
-    ----------
-    threshold : float or None
-        Answer from this confidence on; None where nothing can be certified.
-    n, n_answered, n_wrong, risk : int, float
-        Labelled answers with a confidence, those from the threshold on, and the wrong ones among them and
-        their share; without a threshold 0, 0, NaN.
-    answers_needed : int
-        Answered labels without which no threshold can be certified, even if none is wrong.
-    labels_needed : int or None
-        About how many more labels certify a threshold, if confidences and errors stay as they were seen; 0
-        with a threshold. None where no number up to a million does.
-    out_of_reach : bool
-        Whether no number of labels would do: of the surest answers, however many of them (from 1 in 20 of at
-        least 20 labels on), more than α are wrong even at the lower end of a one-sided 95 % interval. Where
-        some threshold is in reach, this is said with a probability of at most 5 %; never at a higher α if
-        not at a lower one.
-    table : tuple of Tested
-        Every threshold that was tested, the highest first.
+    ``n`` labelled answers have a confidence; without a threshold ``n_answered, n_wrong, risk`` are 0, 0, NaN.
+    No threshold can be certified with fewer than ``answers_needed`` answered labels. About ``labels_needed``
+    more labels certify one if confidences and errors stay as they were seen: 0 with a threshold, None where
+    no number up to a million does. ``out_of_reach``: of the surest answers, however many of them (from 1 in
+    20 of at least 20 labels on), more than α are wrong even at the lower end of a one-sided 95 % interval.
+    Where a threshold is in reach, this is said with a probability of at most 5 %; never at a higher α if not
+    at a lower one. ``table`` has the highest threshold first.
     """
 
     threshold: float | None
@@ -90,8 +77,6 @@ class Certificate:
     def missing(self) -> str:
         """What a threshold would take, in words; empty where there is one.
 
-        Examples
-        --------
         >>> certify_threshold([0.9] * 10, [1] * 10, 0.1, 0.1).missing
         'about 13 more labels would certify one'
         """
@@ -244,10 +229,7 @@ def _nodes(
 
 @lru_cache(maxsize=1024)
 def _starts(n: int, alpha: Fraction, delta: Fraction) -> Mapping[int, Fraction]:
-    """Return the numbers of surest answers that are tested first, with their shares of δ.
-
-    From α, δ and the number of labels alone. Below n, since the place of the next label ends each.
-    """
+    """Return the numbers of surest answers to start from, below n, and their shares of δ, without labels."""
     error, second = float(alpha), delta * _SECOND
     if _answers_needed(error, float(second)) < n:
         later = max(n // 2, _start(error, float(second), n - 1))
@@ -284,8 +266,8 @@ def _powers(alpha: float, level: float) -> Floats:
 def _hopeless(score: Floats, wrong: Ints, alpha: float, least: int) -> bool:
     """Return whether the risk of the surest is clearly above α, however many of them are answered.
 
-    One-sided exact intervals (Clopper & Pearson 1934): for a threshold in reach the risk is at most α, and
-    its interval lies above with a probability of at most 5 %, so all of them do with no more.
+    Where a threshold is in reach, its one-sided exact interval (Clopper & Pearson 1934) lies above α with a
+    probability of at most 5 %, so all of them do with no more.
     """
     if score.size < _FEWEST:
         return False

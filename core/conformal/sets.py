@@ -20,18 +20,10 @@ from core.stats import wilson_interval
 
 @dataclass(frozen=True)
 class SetRule:
-    """Which groups of samples a set holds.
+    """Which groups of samples a set holds: those that score at most ``threshold``.
 
-    Attributes
-    ----------
-    threshold : float
-        A set holds the groups that score at most this. +inf: it holds all, and no coverage is promised.
-    n, n_without_correct : int
-        Questions calibrated on, and those in which no sample was correct: no set can cover them.
-    share_without_correct, low, high : float
-        Their share with its 95 % interval; NaN for n = 0.
-    reason : str
-        Why no coverage is promised; empty where it is.
+    +inf: it holds all, no coverage is promised, and ``reason`` says why. Of ``n`` calibration questions a
+    share with its 95 % interval (NaN for n = 0) has no correct sample: no set can cover these.
     """
 
     threshold: float
@@ -48,16 +40,11 @@ class SetRule:
 
 
 def rarity(sizes: ArrayLike) -> Floats:
-    """Return the score of each group of samples by its size: 1 − its share of the samples.
+    """Return the score of each group of samples by its size: 1 − its share, in [0, 1], high = rare.
 
     Of all scores that know the shares alone this gives the smallest sets on average, if the shares are the
-    model's probabilities (Sadinle, Lei, Wasserman 2019).
+    model's probabilities (Sadinle, Lei, Wasserman 2019). ``sizes`` are samples or their summed probability.
 
-    ``sizes``, shape (n_groups,), are samples, at least 0, or their summed probability; so is the result, in
-    [0, 1], high = rare.
-
-    Examples
-    --------
     >>> rarity([3, 1]).tolist()
     [0.25, 0.75]
     """
@@ -119,17 +106,10 @@ def calibrate_sets(scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], al
 
 @dataclass(frozen=True)
 class Backoff:
-    """Which claims of an answer to keep.
+    """Which claims of an answer to keep: those that score more than ``threshold``.
 
-    Attributes
-    ----------
-    threshold : float
-        Keep claims that score more; +inf (keep nothing) where the labels do not suffice, −inf (keep all)
-        where hardly any answer had a wrong claim.
-    n : int
-        Answers calibrated on.
-    reason : str
-        Why nothing is kept; empty where the labels suffice.
+    +inf (keep nothing) where ``n`` labelled answers do not suffice, with a ``reason``; −inf (keep all) where
+    hardly any answer had a wrong claim.
     """
 
     threshold: float

@@ -72,8 +72,6 @@ def threshold_rank(n: int, alpha: float) -> int:
 def labels_needed(alpha: float) -> int:
     """Return the smallest number of labels with a finite threshold: ⌈(1−α)/α⌉.
 
-    Examples
-    --------
     >>> labels_needed(0.1), labels_needed(0.05)
     (9, 19)
     """
@@ -84,8 +82,6 @@ def labels_needed(alpha: float) -> int:
 def label_shortage(n: int, alpha: float, what: str = "label") -> str:
     """Return why n labels, or ``what`` else calibrates, give no finite threshold; empty where they do.
 
-    Examples
-    --------
     >>> label_shortage(5, 0.1)
     '5 labels cannot certify α = 0.1; you need at least 9.'
     """
@@ -199,11 +195,7 @@ def p_values(
 def _weighed(
     scores: Floats, weights: ArrayLike, new_weights: ArrayLike
 ) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """Return rising scores, the weight from each on (n + 1 of them, the last 0) and the new weights.
-
-    The weights become whole numbers of a common unit, so that their sums are exact and equal weights give
-    the same as none.
-    """
+    """Return rising scores, the weight from each on (then 0) and the new weights, as exact whole numbers."""
     given, new = column("weights", weights), column("new_weight", new_weights)
     if not (np.isfinite(given) & (given >= 0)).all():
         raise InputError("weights must be finite and at least 0.")
@@ -220,10 +212,7 @@ def _weighed(
 
 
 class GroupThreshold(NamedTuple):
-    """The threshold of the ``n`` calibration scores of a group, NaN without one.
-
-    ``reason`` says why it is infinite or undefined, and is empty where it is neither.
-    """
+    """The threshold of ``n`` calibration scores, NaN of none; ``reason``: why it is not finite."""
 
     n: int
     threshold: float
@@ -235,22 +224,9 @@ def group_thresholds(
 ) -> dict[Hashable, GroupThreshold]:
     """Return a threshold for each group, so that the promise is kept in each (Mondrian, Vovk et al. 2005).
 
-    Parameters
-    ----------
-    scores, groups : array_like, shape (n,)
-        Of the calibration cases, of which NaN is left out; the group must be known without the label.
-    alpha : float
-        Between 0 and 1, in every group.
-    asked : iterable of hashable
-        Groups of new cases: those without a calibration score are undefined.
+    Groups, which must be known without the label, are in the order of their first appearance; of those
+    ``asked`` without a calibration score the threshold is undefined. NaN scores are left out.
 
-    Returns
-    -------
-    dict of group to GroupThreshold
-        In the order of their first appearance.
-
-    Examples
-    --------
     >>> found = group_thresholds([0.1, 0.2, 0.3, 0.4], ["who", "who", "who", "when"], 0.25, ["why"])
     >>> found["who"].threshold, found["when"].reason, found["why"].threshold
     (0.3, '1 label cannot certify α = 0.25; you need at least 3.', nan)
@@ -268,10 +244,9 @@ def group_thresholds(
 def group_p_values(
     scores: ArrayLike, groups: Sequence[Hashable], new: ArrayLike, new_groups: Sequence[Hashable]
 ) -> Floats:
-    """Return the p-value of each new score among the calibration scores of its own group.
+    """Return the p-value (m,) of each new score among the calibration scores of its own group.
 
-    ``scores, groups`` (n,) as for `group_thresholds`, ``new, new_groups`` (m,) of the new cases. The p-values
-    (m,) lie in (0, 1], low = unlike the group; NaN for a group without a calibration score.
+    In (0, 1], low = unlike the group; NaN for a group without a calibration score.
     """
     values, asked = column("scores", scores), column("new", new)
     known, found = _rows(groups, values, len(groups)), np.full(asked.size, math.nan)
@@ -337,11 +312,9 @@ def coverage_band(
 def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
     """Return how likely 0, 1 … tested cases are covered, where thresholds keep their promise.
 
-    ``parts`` has the labels of each threshold, all finite, and the cases that it tests. Beta-binomial for one
-    threshold, a sum of such for several: exact for scores without ties; with ties more is covered.
+    ``parts`` has the labels of each threshold, all finite, and the cases that it tests. A sum of
+    beta-binomials: exact for scores without ties; with ties more is covered.
 
-    Examples
-    --------
     >>> covered_by_chance([(9, 1)], 0.1).round(3).tolist(), covered_by_chance([(9, 1), (9, 1)], 0.1).size
     ([0.1, 0.9], 3)
     """
@@ -359,8 +332,6 @@ def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
 def shortfall(n_covered: int, parts: Sequence[tuple[int, int]], alpha: float) -> float:
     """Return how likely so few or fewer are covered by chance; NaN where nothing is tested.
 
-    Examples
-    --------
     >>> round(shortfall(0, [(9, 1)], 0.1), 3), shortfall(0, [], 0.1)
     (0.1, nan)
     """

@@ -23,18 +23,9 @@ from core.text.matching import labelled
 class ConformalStep(Step):
     """Calibrate on half of the labelled questions, or on a store; the others test.
 
-    Attributes
-    ----------
-    store : str or None
-        Path of a calibration store: then only questions of the run that are in the store calibrate. Its
-        scores must be those of this run's model, prompt and retriever.
-    seed : int
-        Of the random half; same questions and seed, same half.
-
-    Raises
-    ------
-    InputError
-        A value outside its range; on opening, a store that is not there or fits another run.
+    With a ``store`` only questions of the run that are in it calibrate: its scores must be those of this
+    run's model, prompt and retriever. InputError for a value outside its range and, on opening, for a store
+    that is not there or fits another run.
     """
 
     name: ClassVar[str] = "conformal"

@@ -21,11 +21,18 @@ from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
 from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 from core.socket import steps_of
-from core.sources.continue_run import dataset_of
-from core.sources.dataset import Dataset, load_dataset, make_dataset
+from core.sources.dataset import Dataset, dataset_of, load_dataset, make_dataset
 from core.sources.fields import FieldError, Fields
-from core.sources.objects import as_passage
-from core.sources.question import EVIDENCE, Document, PassageIn, Question, names_of, parse_question, with_gold
+from core.sources.question import (
+    EVIDENCE,
+    Document,
+    PassageIn,
+    Question,
+    as_passage,
+    names_of,
+    parse_question,
+    with_gold,
+)
 from core.sources.report import shorten
 
 
@@ -64,7 +71,7 @@ def analyze(
         with such columns; a data set or its file; a run to ask again, or its folder.
     retrieve : callable, optional
         ``retrieve(question)`` returns passages, best first: texts, pairs of passage and score, mappings, or
-        objects of a framework (see `core.sources.objects.as_passage`). Plain or async, or a retriever of
+        objects of a framework (see `core.sources.question.as_passage`). Plain or async, or a retriever of
         LangChain. Without it, passages come from the questions or are retrieved from documents.
     answer : callable, runnable, LLM or str
         ``answer(question, passages)`` gets objects that ``retrieve`` returned, in the same order (texts

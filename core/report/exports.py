@@ -10,8 +10,7 @@ from core.report.signals import signals_csv
 from core.reviews import Review
 from core.socket import Export
 from core.sources.formats import FORMATS
-from core.sources.formats.records import Record, records_of
-from core.sources.formats.types import Format
+from core.sources.formats.records import Format, Record, records_of
 from core.sources.formats.writing import marked
 from core.text.strict import clean, json_value
 from core.verdict import verdict

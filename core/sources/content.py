@@ -105,17 +105,15 @@ class Content:
         if self.table is not None:
             return self.table
         rows = [entry if isinstance(entry, Mapping) else {} for _, entry in self.entries]
-        cells = [{str(name): _cell(value) for name, value in row.items()} for row in rows]
+        cells = [{str(name): cell_text(value) for name, value in row.items()} for row in rows]
         frame = pd.DataFrame(cells, columns=list(self.columns) or None, dtype="str").fillna("")
         frame.index = pd.Index([number for number, _ in self.entries], dtype="int64")
         return RawTable(frame, rejected_frame((n, reason, text) for n, reason, text in self.bad), (), ",")
 
     def log_bad(self, log: IssueLog, column: str | None = None) -> None:
         """Note what could not be parsed; the others are read, each with its own issues."""
-        shown = self.bad[: log.room]
-        for entry in shown:
+        for entry in self.bad:
             log.add(entry.number, column, entry.text, entry.expected)
-        log.count_more(len(self.bad) - len(shown))
 
     def rejected(self, entries: Iterable[Rejected] | pd.DataFrame) -> pd.DataFrame:
         """Return ``row, reason, text`` of what could not be parsed, and of these that could not be read."""
@@ -159,7 +157,8 @@ def looks_like_json(utf8: bytes, name: str) -> bool:
     return 2 * sum(line.startswith(b"{") for line in lines) > len(lines)
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Return a value of a record as the cell of a table: lists and objects as JSON, "" for None."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
@@ -242,7 +241,10 @@ def _json(text: str, name: str, reader: JsonReader) -> Content:
         value = reader.parse(text)
     except ValueError as error:
         reader.n_missing = 0  # its first line will be read again
-        content = None if text.lstrip().startswith("[") else _lines(text, name, reader)
+        content = None
+        if not text.lstrip().startswith("["):  # JSON Lines, unless most lines are no JSON
+            lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+            content = _pieces(lines, name, reader)
         content = content or _objects(text, name, reader)
         if content is None:
             line = f", line {error.lineno}," if isinstance(error, json.JSONDecodeError) else ""
@@ -270,12 +272,6 @@ def _list(values: list[Any], name: str, reader: JsonReader) -> Content:
         except NotJson as error:
             bad.append(BadEntry(number, f"JSON that can be used ({error})", entry_text(value)))
     return Content(name, "json", [entry for _, entry in entries], tuple(entries), bad=tuple(bad))
-
-
-def _lines(text: str, name: str, reader: JsonReader) -> Content | None:
-    """Read JSON Lines; None where most lines are no JSON, so that the file is meant as one JSON value."""
-    lines = [(n, line.strip()) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return _pieces(lines, name, reader)
 
 
 def _objects(text: str, name: str, reader: JsonReader) -> Content | None:

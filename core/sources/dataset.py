@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,10 @@ from core.errors import InputError
 from core.run import Run
 from core.sources.columnar import is_columnar
 from core.sources.content import Content, read_content
-from core.sources.encoding import MAX_BYTES, Text, read_source, to_utf8
+from core.sources.encoding import MAX_BYTES, Text, is_saved_dataset, read_source, to_utf8
 from core.sources.fields import MAX_LIST, FieldError, Fields, read_each
-from core.sources.formats.importing import detect
-from core.sources.formats.records import Record, question_of, records_of, right_texts
-from core.sources.formats.types import not_used
+from core.sources.formats import detect
+from core.sources.formats.records import Record, not_used, question_of, records_of, right_texts
 from core.sources.question import (
     EVIDENCE,
     FIELDS,
@@ -32,6 +31,7 @@ from core.sources.question import (
     Document,
     PassageIn,
     Question,
+    askable,
     document_from_text,
     gold_spans,
     load_corpus,
@@ -122,13 +122,18 @@ def load_dataset(
     source = Path(path)
     folder = source.parent.resolve()
     attached = documents if corpus is None else load_corpus(Path(corpus))
-    loaded = cache(partial(_corpus, folder))
 
+    @cache
     def beside(value: str) -> tuple[Document, ...]:
-        found = loaded(value)
-        if isinstance(found, str):
-            raise FieldError("corpus", value, found)
-        return found
+        expected = "a path inside the folder of the data set"
+        try:
+            if (found := (folder / value).resolve()).is_relative_to(folder):
+                return load_corpus(found)
+        except InputError as error:
+            expected = f"a folder of .md or .txt files, or a JSON Lines file ({str(error).rstrip('.')})"
+        except (OSError, ValueError, RuntimeError):
+            expected = "the path of a folder of .md or .txt files, or of a JSON Lines file"
+        raise FieldError("corpus", value, expected)
 
     name = source.name.removesuffix(".gz")
     return _read(read_source(source, str(path)), str(path), Path(name).stem or name, beside, attached)
@@ -183,19 +188,6 @@ def make_dataset(name: str, questions: Sequence[Question], report: ValidationRep
     return Dataset(name, kept, digest_of(kept), report)
 
 
-def _corpus(folder: Path, value: str) -> tuple[Document, ...] | str:
-    """Load a shared corpus; a string is what would be right instead."""
-    try:
-        path = (folder / value).resolve()
-        if not path.is_relative_to(folder):
-            return "a path inside the folder of the data set"
-        return load_corpus(path)
-    except InputError as error:
-        return f"a folder of .md or .txt files, or a JSON Lines file ({str(error).rstrip('.')})"
-    except (OSError, ValueError, RuntimeError):
-        return "the path of a folder of .md or .txt files, or of a JSON Lines file"
-
-
 def _read(
     data: bytes, source: str, name: str, corpus: CorpusLoader, attached: tuple[Document, ...] | None
 ) -> Dataset:
@@ -235,7 +227,9 @@ def _read(
 
     kept, rejected = read_each(content.entries, log, read)
     if not kept:
-        raise InputError(_nothing_usable(source, len(numbers), log))
+        none = f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
+        some = log.nothing_usable(source, len(numbers), "lines", "line")
+        raise InputError(none if log.first_error is None else some)
     notes = [*content.notes, *given.notes]
     if unused:
         notes.append(f"Fields not used: {', '.join(map(shorten, list(unused)[:20]))}.")
@@ -424,11 +418,54 @@ _ANALYSES: tuple[tuple[str, Callable[[Question], bool], str], ...] = (
 )
 
 
-def _nothing_usable(source: str, n_rows: int, log: IssueLog) -> str:
-    if log.first_error is None:
-        return f"{source} holds no question; expected one JSON object a line, or CSV with a column question."
-    return log.nothing_usable(source, n_rows, "lines", "line")
-
-
 def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def open_questions(path: str | os.PathLike[str]) -> Dataset:
+    """Return the questions of a data set file, or of a saved run where the path is a folder."""
+    return dataset_of(Run.load(path)) if is_run(path) else load_dataset(path)
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is meant as that of a saved run: a folder that holds no saved data set."""
+    return os.path.isdir(path) and not is_saved_dataset(path)
+
+
+def dataset_of(run: Run) -> Dataset:
+    """Return the questions of a run with its own passages, to be asked again.
+
+    An imported run has answers and passages but mostly no ablations, which a live run adds. Passages are in
+    the order of their retrieval ranks, with titles, scores and gold marks; references, kind and language come
+    along. Questions that have no passage with text are left out, and so are single passages without text;
+    ``report`` names both. InputError where no question has a passage with text.
+    """
+    log = IssueLog()
+    records = records_of(run)
+    questions, rejected = read_each(enumerate(records, start=1), log, lambda row, r: _question(r, row, log))
+    if not questions:
+        raise InputError(
+            f"The run {run.name!r} cannot be continued live: none of its {len(records):,} questions has "
+            "a passage with text."
+        )
+    frame = pd.DataFrame(
+        [(row, reason, record.record_id, record.question) for row, reason, record in rejected],
+        columns=["row", "reason", "id", "question"],
+    )
+    note = "Passages are those of the run, in the order of their retrieval ranks."
+    return make_dataset(run.name, questions, log.report(len(questions), frame, [note], possible(questions)))
+
+
+def _question(record: Record, row: int, log: IssueLog) -> Question:
+    if not record.question.strip():
+        raise FieldError("question", record.question, "a question")
+    question = question_of(record)
+    usable = {passage.passage_id for passage in question.passages or ()}
+    if not usable:
+        found = f"{record.record_id}: {counted(len(record.passages), 'passage')} without text"
+        raise FieldError("passages", found, "one passage with text or more")
+    askable(question)
+    for passage in record.passages:
+        if passage.passage_id not in usable:
+            log.add(row, "passages", passage.passage_id, "a passage with text; it is left out", "warning")
+    return question

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.errors import InputError
 from core.schema import PASSAGES, QUERIES, Column
-from core.sources.content import Content, read_content
+from core.sources.content import Content, cell_text, read_content
+from core.sources.fields import said_number
 from core.sources.report import shorten
 
 _NOT_IN_FILES = {
@@ -34,6 +32,10 @@ PUBLISHED_COLUMNS = (
 
 _ROWS = 200
 _LONG = 40  # characters from which a text is rather a passage than an answer
+# What values can tell, the surest first.
+_LOOKS = (
+    "passages", "question", "influence_score", "retrieval_rank", "retrieval_score", "text", "answer",
+)  # fmt: skip
 _INFLUENCE_FIELDS = ("influence_score", "reported_rouge_l", "ablated_answer")
 
 
@@ -98,25 +100,19 @@ def _folded(name: str) -> str:
 
 
 def values_in(data: bytes, name: str, most: int = 200) -> Mapping[str, Sequence[str]]:
-    """Return `first_values` of a file, as for `core.sources.formats.import_file`.
-
-    `InputError` where it cannot be read.
-    """
+    """Return `first_values` of a file that is not read yet; `InputError` where it cannot be."""
     return first_values(read_content(data, name), most)
 
 
 def first_values(content: Content, most: int = 200) -> Mapping[str, Sequence[str]]:
-    """Return the columns of a file, at most so many, each with its texts in the first 200 records.
-
-    Empty texts are left out.
-    """
+    """Return the columns of a file, at most so many, each with the texts of its first 200 records."""
     content = content.opened()
     records = [entry for _, entry in content.entries[:_ROWS] if isinstance(entry, Mapping)]
     found: dict[str, list[str]] = {str(column): [] for column in content.columns[:most]}
     for record in records:
         for column, value in record.items():
             if len(found) < most or column in found:
-                text = _text(value)
+                text = cell_text(value).strip()
                 found.setdefault(str(column), []).extend([text] if text else [])
     return found
 
@@ -144,11 +140,13 @@ def guess_columns(
         if column in free:
             found[field] = (column, "name")
             del free[column]
-    for field, looks in _LOOKS:
+    for field in _LOOKS:
         if field not in wanted or field in found:
             continue
         asked = columns[found["question"][0]] if "question" in found else ()
-        column = next((name for name, values in free.items() if values and looks(values, asked)), None)
+        column = next(
+            (name for name, values in free.items() if values and _looks_like(field, values, asked)), None
+        )
         if column is not None:
             found[field] = (column, "values")
             del free[column]
@@ -160,67 +158,21 @@ def examples(values: Iterable[str], n: int = 3) -> list[str]:
     return list(dict.fromkeys(values))[:n]
 
 
-def _text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return (value or "").strip()
-    with suppress(TypeError, ValueError, RecursionError):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
-
-
-def _numbers(values: Sequence[str]) -> list[float]:
-    """Return the values as numbers; empty where one is none."""
-    try:
-        return [float(value.replace(",", ".")) for value in values]
-    except ValueError:
-        return []
-
-
-def _is_list(values: Sequence[str], _: Sequence[str]) -> bool:
-    return all(value.startswith("[") for value in values)
-
-
-def _is_question(values: Sequence[str], _: Sequence[str]) -> bool:
-    return 2 * sum(value.endswith(("?", "？", "؟")) for value in values) > len(values)
-
-
-def _is_influence(values: Sequence[str], _: Sequence[str]) -> bool:
-    found = _numbers(values)
-    return bool(found) and min(found) >= 0 and max(found) <= 1 and any(x % 1 for x in found)
-
-
-def _is_rank(values: Sequence[str], _: Sequence[str]) -> bool:
-    found = _numbers(values)
-    if not found or any(x % 1 for x in found):
-        return False
-    low, high = min(found), max(found)
-    return low in (0, 1) and high > low and set(found) == set(range(int(low), int(high) + 1))
-
-
-def _is_score(values: Sequence[str], _: Sequence[str]) -> bool:
-    return len(set(_numbers(values))) > 2
-
-
-def _is_passage(values: Sequence[str], _: Sequence[str]) -> bool:
-    long = sum(len(value) >= _LONG for value in values)
-    return not _numbers(values) and not _is_list(values, ()) and 2 * long > len(values)
-
-
-def _is_answer(values: Sequence[str], asked: Sequence[str]) -> bool:
-    """Tell whether each question has one of these texts."""
-    if _numbers(values) or _is_list(values, ()):
-        return False
-    same = len(values) == len(asked)
-    return not same or len(set(zip(asked, values, strict=True))) == len(set(asked))
-
-
-# In this order: what is told most surely first.
-_LOOKS: tuple[tuple[str, Callable[[Sequence[str], Sequence[str]], bool]], ...] = (
-    ("passages", _is_list),
-    ("question", _is_question),
-    ("influence_score", _is_influence),
-    ("retrieval_rank", _is_rank),
-    ("retrieval_score", _is_score),
-    ("text", _is_passage),
-    ("answer", _is_answer),
-)
+def _looks_like(field: str, values: Sequence[str], asked: Sequence[str]) -> bool:
+    """Tell whether a column's texts may be a field's; ``asked`` are the questions, where they are known."""
+    read = [said_number(value.replace(",", ".")) for value in values]
+    numbers = [number for number in read if number is not None] if None not in read else []
+    low, high, different = min(numbers, default=0.0), max(numbers, default=0.0), sorted(set(numbers))
+    lists = all(value.startswith("[") for value in values)
+    rises = low in (0, 1) and different == [low + place for place in range(len(different))]
+    # Each question has one of these texts.
+    one_each = len(values) != len(asked) or len(set(zip(asked, values, strict=True))) == len(set(asked))
+    return {
+        "passages": lists,
+        "question": 2 * sum(value.endswith(("?", "？", "؟")) for value in values) > len(values),
+        "influence_score": bool(numbers) and low >= 0 and high <= 1 and any(x % 1 for x in numbers),
+        "retrieval_rank": rises and high > low,
+        "retrieval_score": len(different) > 2,
+        "text": not numbers and not lists and 2 * sum(len(v) >= _LONG for v in values) > len(values),
+        "answer": not numbers and not lists and one_each,
+    }[field]

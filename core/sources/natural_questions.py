@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -176,12 +176,13 @@ def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None
         where, options = HUB_NAME, dict[str, Any](name="default")
     else:
         where, options = _BUILDERS[_suffix(files[0])], {"data_files": {split: files}}
+    level = datasets.logging.get_verbosity()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # our error message says it all
     try:
-        with _silent(datasets):
-            stream = datasets.load_dataset(where, split=split, streaming=True, **options)
-            if seed is not None:
-                stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
-            yield from stream
+        stream = datasets.load_dataset(where, split=split, streaming=True, **options)
+        if seed is not None:
+            stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
+        yield from stream
     except Exception as error:  # the library lets through whatever its readers and its network raise
         first = shorten((str(error).strip() or type(error).__name__).split("\n")[0]).rstrip(".")
         if files is not None:
@@ -190,15 +191,6 @@ def _records(source: str | os.PathLike[str] | None, split: str, seed: int | None
             f"Natural Questions cannot be read from the Hugging Face hub ({first}): check the network, or "
             "give files of it as source."
         ) from error
-
-
-@contextmanager
-def _silent(datasets: Any) -> Iterator[None]:
-    """Keep the library from printing what our error message already covers."""
-    level = datasets.logging.get_verbosity()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
-    try:
-        yield
     finally:
         datasets.logging.set_verbosity(level)
 
@@ -241,10 +233,7 @@ def _dataset(
 
 @dataclass(frozen=True, slots=True)
 class PlainPage:
-    """The text of a page and the places of its tokens.
-
-    ``spans[i]`` is the character span of token i of the page, None for a tag or an empty token.
-    """
+    """The text of a page, and where in it each token stands: None for a tag or an empty token."""
 
     text: str
     spans: tuple[tuple[int, int] | None, ...]

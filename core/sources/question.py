@@ -1,4 +1,4 @@
-"""One question of a data set and its documents: their one schema, how they are read and written."""
+"""One question with its documents or passages: their one schema, how they are read and written."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InputError
-from core.sources.cells import with_cells
 from core.sources.encoding import read_source, to_utf8
-from core.sources.fields import FieldError, Fields, text_problem, unique
+from core.sources.fields import MAX_TEXT, FieldError, Fields, text_problem, unique, with_cells, without_null
 from core.sources.report import shorten
-from core.text.strict import read_json
+from core.text.strict import clean, finite, read_json
 
 # What can be asked of a model: more passages are usually a wrong column or a whole corpus. What was asked
 # elsewhere may be longer.
@@ -194,10 +193,7 @@ def askable(question: Question) -> Question:
 
 
 def read_document(value: object, fields: Fields, path: str) -> tuple[Document, Fields]:
-    """Read a text, or an object with title and text; also return the fields of the object.
-
-    `FieldError` without a usable text; an empty one is an error only in a strict reading.
-    """
+    """Read a text, or an object with title and text, whose fields are returned too; else `FieldError`."""
     inner = fields.inner({"text": value} if isinstance(value, str) else value, path)
     name = inner.present(*_TEXT) or _TEXT[0]
     text = passage_text(inner.path + name, inner.record.get(name))
@@ -218,19 +214,20 @@ def passage_text(field: str, value: object) -> str:
 
 def question_record(question: Question) -> dict[str, Any]:
     """Return the record that `read_question` and `parse_question` read as this question."""
+    passages = [
+        {
+            "id": passage.passage_id if passage.passage_id != f"p{place}" else None,
+            "title": passage.title or None,
+            "text": passage.text,
+            "score": passage.score,
+            "is_gold": passage.is_gold,
+        }
+        for place, passage in enumerate(question.passages or (), start=1)
+    ]
     record = {
         "id": question.query_id,
         "question": question.question,
-        "passages": [
-            {
-                "id": passage.passage_id if passage.passage_id != f"p{place}" else None,
-                "title": passage.title or None,
-                "text": passage.text,
-                "score": passage.score,
-                "is_gold": passage.is_gold,
-            }
-            for place, passage in enumerate(question.passages or (), start=1)
-        ],
+        "passages": [without_null(passage) for passage in passages],
         "documents": [{"title": document.title, "text": document.text} for document in question.documents],
         "answers": list(question.reference_answers),
         "gold": list(question.gold),
@@ -238,7 +235,6 @@ def question_record(question: Question) -> dict[str, Any]:
         "language": question.language,
         "n_gold": question.n_gold,
     }
-    record["passages"] = [{k: v for k, v in p.items() if v is not None} for p in record["passages"]]  # type: ignore[union-attr]
     return {name: value for name, value in record.items() if value not in (None, [], "")}
 
 
@@ -289,10 +285,7 @@ def gold_spans(text: str, fragments: Iterable[str]) -> list[Span]:
 
 
 def holds_gold(start: int, end: int, spans: Iterable[Span]) -> bool:
-    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans.
-
-    A fragment cut exactly in the middle counts for both passages.
-    """
+    """Return whether the passage ``text[start:end]`` holds at least half of one of the spans."""
     return any(2 * (min(end, last) - max(start, first)) >= last - first for first, last in spans)
 
 
@@ -352,3 +345,70 @@ def _json_lines(path: Path) -> list[Document]:
         if len(documents) > MAX_DOCUMENTS:
             raise InputError(f"The corpus {path} holds more than {MAX_DOCUMENTS:,} documents.")
     return documents
+
+
+def as_passage(value: object, place: int = 1) -> PassageIn:
+    """Read one retrieved passage; ``place``, from 1, names one that has no id.
+
+    ``value`` is a text; a pair of a passage and its score; a mapping with ``text`` and, if known, ``title``,
+    ``id``, ``score``, ``is_gold``; or an object with such attributes: a ``Document`` of LangChain
+    (``page_content``, ``metadata``) or Haystack (``content``, ``meta``, ``score``), a node of LlamaIndex,
+    with its score or without. The title may also be in the metadata. An empty text stays one: a retriever
+    that returns empty passages should be seen doing so. InputError without a text, or with one too long.
+
+    Examples
+    --------
+    >>> as_passage(("Bern is the capital.", 0.5)).score
+    0.5
+    """
+    value, score = _pair(value)
+    node = _first(value, ("node",))
+    body = value if node is None else node
+    text = _text(body)
+    if text is None:
+        raise InputError(
+            f"Passage {place} is of the type {type(body).__name__} and holds no text; expected a text, a "
+            "mapping with text, or a document of LangChain, LlamaIndex or Haystack."
+        )
+    if len(text) > MAX_TEXT:
+        raise InputError(f"Passage {place} holds {len(text):,} characters; expected at most {MAX_TEXT:,}.")
+    meta = _first(body, ("metadata", "meta"))
+    meta = meta if isinstance(meta, Mapping) else {}
+    title = _first(body, ("title",)) or meta.get("title")
+    identifier = _first(body, ("id", "id_", "node_id", "passage_id"))
+    is_gold = next(
+        (g for g in (_first(body, ("is_gold",)), meta.get("is_gold")) if isinstance(g, bool)), None
+    )
+    return PassageIn(
+        clean(str(identifier)) if isinstance(identifier, (str, int)) and identifier != "" else f"p{place}",
+        clean(title) if isinstance(title, str) else "",
+        clean(text),
+        finite(_first(value, ("score",)) if score is None else score),
+        is_gold,
+    )
+
+
+def _pair(value: Any) -> tuple[Any, object]:
+    """Split a pair of a passage and its score; a record that happens to have two fields is not one."""
+    is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and not hasattr(value, "_fields")
+    if is_pair and (value[1] is None or hasattr(value[1], "__float__")):
+        return value[0], value[1]
+    return value, None
+
+
+def _first(value: object, names: tuple[str, ...]) -> Any:
+    if isinstance(value, str):
+        return None
+    for name in names:
+        found = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        if found is not None:
+            return found
+    return None
+
+
+def _text(body: object) -> str | None:
+    if isinstance(body, str):
+        return body
+    read = getattr(body, "get_content", None)  # LlamaIndex: the text without the metadata
+    text = read() if callable(read) else _first(body, ("text", "page_content", "content", "passage"))
+    return text if isinstance(text, str) else None

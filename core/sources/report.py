@@ -76,10 +76,7 @@ class ValidationReport:
 
 @dataclass(slots=True)
 class IssueLog:
-    """Collects issues while a file is read: lists up to 1,000 of each severity, counts all.
-
-    A million bad cells must cost neither memory nor time, so only those that can be shown are kept.
-    """
+    """Collects issues while a file is read: lists up to 1,000 of each severity, counts all."""
 
     counts: dict[str, int] = field(default_factory=lambda: {"error": 0, "warning": 0})
     _listed: list[Issue] = field(default_factory=list)
@@ -108,11 +105,6 @@ class IssueLog:
     def count_more(self, n: int, severity: Severity = "error") -> None:
         """Count ``n`` further issues that are not listed."""
         self.counts[severity] += n
-
-    @property
-    def room(self) -> int:
-        """How many more errors would be listed; callers need not build what is not shown."""
-        return max(0, MAX_LISTED - self.counts["error"])
 
     @property
     def first_error(self) -> Issue | None:

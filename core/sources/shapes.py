@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.sources.cells import with_cells
 from core.sources.content import Content
-from core.sources.fields import FieldError, Rejected, read_each
+from core.sources.fields import FieldError, Rejected, read_each, with_cells
 from core.sources.question import Document
 from core.sources.report import IssueLog
 
@@ -62,7 +61,7 @@ def shape_of(content: Content) -> str | None:
 def reshaped(content: Content, log: IssueLog) -> Given | None:
     """Return the questions of a file in one of these forms; None where it has none of them."""
     name = shape_of(content)
-    return None if name is None else _READERS[name](content, log)
+    return None if name is None else (_squad if name == _SQUAD else _hotpot)(content, log)
 
 
 def _cells(content: Content, entry: Any) -> Any:
@@ -71,67 +70,60 @@ def _cells(content: Content, entry: Any) -> Any:
 
 def _squad(content: Content, log: IssueLog) -> Given:
     """Read SQuAD, version 1 or 2: a question's documents are the paragraphs of its article."""
-    found, rejected = read_each(_questions(content), log, _with_context)
+    found, rejected = read_each(_questions(content), log, lambda n, question: (n, _with_article(question)))
     paragraphs: dict[str, dict[str, None]] = {}
-    for _, title, context, _ in found:
-        paragraphs.setdefault(title or context, {})[context] = None
+    for _, question in found:
+        paragraphs.setdefault(question["corpus"], {})[question["context"]] = None
     corpora = {
         key: tuple(Document(key if key not in texts else "", text) for text in texts)
         for key, texts in paragraphs.items()
     }
     whole = {key: "\n".join(texts) for key, texts in paragraphs.items()}
-    entries = [
-        (number, _asked(number, question, context, title or context, whole[title or context], log))
-        for number, title, context, question in found
-    ]
+    entries = [(number, _asked(number, q, whole[q["corpus"]], log)) for number, q in found]
     return given_by(content, entries, corpora, [f"Read as {_SQUAD}."], rejected)
 
 
 def _questions(content: Content) -> Iterator[Entry]:
-    """Yield ``(title, context, question)`` of every question, numbered as in the file."""
-    if not isinstance(content.value, Mapping) or not isinstance(content.value.get("data"), list):
-        for number, entry in content.opened().entries:
-            row = _cells(content, entry)
-            title, context = (
-                (row.get("title"), row.get("context")) if isinstance(row, Mapping) else (None, None)
-            )
-            yield number, (title, context, row)
+    """Yield every question, numbered as in the file, with the title and the paragraph around it."""
+    articles = content.value.get("data") if isinstance(content.value, Mapping) else None
+    if not isinstance(articles, list):
+        yield from ((number, _cells(content, entry)) for number, entry in content.opened().entries)
         return
     number = 0
-    for article in content.value["data"]:
-        paragraphs = article.get("paragraphs") if isinstance(article, Mapping) else None
-        for paragraph in paragraphs if isinstance(paragraphs, list) else [None]:
-            questions = paragraph.get("qas") if isinstance(paragraph, Mapping) else None
-            for question in questions if isinstance(questions, list) else [None]:
-                number += 1
-                context = paragraph.get("context") if isinstance(paragraph, Mapping) else None
-                title = article.get("title") if isinstance(article, Mapping) else None
-                yield number, (title, context, question)
+    paragraphs = [pair for article in articles for pair in _inside(article, "title", "paragraphs")]
+    for title, paragraph in paragraphs:
+        for context, question in _inside(paragraph, "context", "qas"):
+            number += 1
+            around = {"title": title, "context": context}
+            yield number, {**question, **around} if isinstance(question, Mapping) else question
 
 
-def _with_context(number: int, found: Any) -> tuple[int, str, str, Mapping[str, Any]]:
-    title, context, question = found
+def _inside(entry: Any, name: str, held: str) -> list[tuple[Any, Any]]:
+    """Return the value of a name beside each entry of a list; None for a list that is not there."""
+    whole = entry if isinstance(entry, Mapping) else {}
+    entries = whole.get(held)
+    return [(whole.get(name), one) for one in (entries if isinstance(entries, list) else [None])]
+
+
+def _with_article(question: Any) -> dict[str, Any]:
     if not isinstance(question, Mapping):
         raise FieldError("qas", question, "a list of questions, each with question, id and answers")
+    title, context = question.get("title"), question.get("context")
     if not isinstance(context, str) or not context.strip():
         raise FieldError("context", context, "the paragraph that the question is about")
-    return number, title.strip() if isinstance(title, str) else "", context, question
+    return {**question, "corpus": (title.strip() if isinstance(title, str) else "") or context}
 
 
-def _asked(
-    number: int, question: Mapping[str, Any], context: str, key: str, article: str, log: IssueLog
-) -> dict[str, Any]:
+def _asked(number: int, question: Mapping[str, Any], article: str, log: IssueLog) -> dict[str, Any]:
     spans = _spans(question.get("answers"))
     if spans is None:
         log.add(number, "answers", question.get("answers"), "answers with text and answer_start", "warning")
-    gold = {_fragment(context, article, text, start) for text, start in spans or ()}
+    gold = {_fragment(question["context"], article, text, start) for text, start in spans or ()}
     if None in gold:
         log.add(number, "answers", spans, "texts that stand in the paragraph", "warning")
     none = question.get("is_impossible") is True or not spans
-    rest = {k: v for k, v in question.items() if k not in ("answers", "is_impossible", "context", "title")}
     return {
-        **rest,
-        "corpus": key,
+        **{k: v for k, v in question.items() if k not in ("is_impossible", "context", "title")},
         "answers": list(dict.fromkeys(text for text, _ in spans or ())),
         "gold": sorted(text for text in gold if text is not None),
         **({"kind": "unanswerable"} if none else {}),
@@ -214,6 +206,3 @@ def _titled(context: object) -> list[tuple[str, str]] | None:
         text = ("" if any(s[:1].isspace() or not s for s in parts[1:]) else " ").join(parts)
         found.append((pair[0], text.strip()))
     return found
-
-
-_READERS: Mapping[str, Callable[[Content, IssueLog], Given]] = {_SQUAD: _squad, _HOTPOT: _hotpot}

@@ -1,11 +1,11 @@
-"""A delimited text file as a table of strings: delimiter, header, ragged rows, limits."""
+"""A delimited text file as a table of strings, and checks of its whole columns at once."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,13 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from core.errors import InputError
+from core.schema import Column
 from core.sources.encoding import Text
-from core.sources.report import counted, shorten
+from core.sources.fields import MAX_LIST, MAX_TEXT, MISSING
+from core.sources.report import IssueLog, Severity, counted, shorten
+from core.text.strict import read_json
 
 MAX_ROWS = 5_000_000
-MAX_TEXT = 1_000_000
 MAX_COLUMNS = 500
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _MAX_COMMENTS = 200
@@ -93,20 +95,14 @@ def _repeats(column: pd.Series) -> bool:
 
 
 def each_text(column: pd.Series, work: Callable[[pd.Series], NDArray[Any]]) -> NDArray[Any]:
-    """Return what an elementwise function makes of the texts of a column of `RawTable.frame`.
-
-    In a column of categories it sees each different text once.
-    """
+    """Return what a function makes of each text of a column, called once for each of its categories."""
     if not _repeats(column):
         return work(column)
     return work(pd.Series(column.cat.categories)).take(column.cat.codes.to_numpy())
 
 
 def text_codes(column: pd.Series, *, strip: bool = False) -> NDArray[Any]:
-    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts.
-
-    ``strip``: white space around them makes no difference.
-    """
+    """Return an integer from 0 for each row of a column of `RawTable.frame`, the same for equal texts."""
     if _repeats(column) and not strip:
         return column.cat.codes.to_numpy()
     texts = pd.Series(column.cat.categories) if _repeats(column) else column
@@ -124,10 +120,8 @@ def is_blank(column: pd.Series, *, strip: bool = False) -> NDArray[np.bool_]:
 def some_rows(column: pd.Series, rows: NDArray[np.int64], *, strip: bool = False) -> pd.Series:
     """Return rows, in rising order, of a column of `RawTable.frame` as strings, numbered from 0.
 
-    ``strip``: without white space around them.
-
-    Rows that follow each other are not copied. To take others, pyarrow would first copy the whole column into
-    one piece, so they are taken some at a time.
+    Rows that follow each other are not copied; others are taken some at a time, since pyarrow would
+    first copy the whole column into one piece.
     """
     if _repeats(column):
         texts = pd.Series(column.cat.categories)
@@ -233,10 +227,7 @@ def _parse(
 def _columns(
     content: pa.Buffer, n_columns: int, delimiter: str, block: int
 ) -> tuple[list[pd.Series], list[tuple[int, int, str]]]:
-    """Read the cells below the header, and set aside the rows of other lengths: number, cells, text.
-
-    A column is kept as categories if less than half of the texts in its first block are different.
-    """
+    """Read the cells below the header, and set aside the rows of other lengths: number, cells, text."""
     ragged: list[tuple[int, int, str]] = []
 
     def set_aside(row: pa_csv.InvalidRow) -> str:
@@ -267,16 +258,15 @@ def _columns(
             continue
         repeat = repeat or [2 * len(column.unique()) < len(column) for column in rows.columns]
         for i, column in enumerate(rows.columns):
-            chunks[i].append(_encoded(column) if repeat[i] else column)
+            if repeat[i]:  # the place of each text among the different ones, in as few bytes as it takes
+                found = column.dictionary_encode()
+                codes = found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary)))
+                chunks[i].append((codes, found.dictionary))
+            else:
+                chunks[i].append(column)
     # Each column's chunks are free when it is done.
     kinds = [_categories if one else _strings for one in repeat] or [_strings] * n_columns
     return [kind(chunks.pop(0)) for kind in kinds], ragged
-
-
-def _encoded(column: pa.Array) -> tuple[NDArray[Any], pa.Array]:
-    """Return the place of each text among the different ones, in as few bytes as it takes, and those."""
-    found = column.dictionary_encode()
-    return found.indices.to_numpy().astype(np.min_scalar_type(len(found.dictionary))), found.dictionary
 
 
 def _categories(chunks: list[tuple[NDArray[Any], pa.Array]]) -> pd.Series:
@@ -299,13 +289,13 @@ def _rows(frame: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
     if kept.all():
         return frame
     rows = np.flatnonzero(kept)
-    columns = {name: some_rows(frame[name], rows) for name in frame if not _repeats(frame[name])}
-    columns |= {
-        name: frame[name].iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
-        for name in frame
-        if _repeats(frame[name])
+    columns = {
+        name: column.iloc[rows].cat.remove_unused_categories().reset_index(drop=True)
+        if _repeats(column)
+        else some_rows(column, rows)
+        for name, column in frame.items()
     }
-    return pd.DataFrame({name: columns[name] for name in frame}, copy=False).set_axis(frame.index[rows])
+    return pd.DataFrame(columns, copy=False).set_axis(frame.index[rows])
 
 
 def _ragged_frame(ragged: list[tuple[int, int, str]], n_columns: int) -> pd.DataFrame:
@@ -361,3 +351,162 @@ def _check_lengths(frame: pd.DataFrame, label: str) -> None:
                 f"{label}, row {frame.index[lengths.argmax()]}, column {shorten(column)} holds "
                 f"{lengths.max():,} characters; the limit is {MAX_TEXT:,}."
             )
+
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n")
+_SLACK = 1e-9
+
+
+class ColumnChecks:
+    """The rows of a raw table under a mapping of fields to columns, with their problems so far.
+
+    ``frame`` is that of a `core.sources.table.RawTable`. ``bad`` marks the rows to leave out, ``reason``
+    is the first reason of each.
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, mapping: Mapping[str, str], log: IssueLog, decimal_comma: bool
+    ) -> None:
+        self.frame, self.mapping, self.log, self.decimal_comma = frame, mapping, log, decimal_comma
+        self.bad: Bools = np.zeros(len(frame), dtype=bool)
+        self.reason = np.full(len(frame), None, dtype=object)
+        self.used_decimal_comma = False
+        self._read: dict[str, Floats] = {}
+        self._has: dict[str, bool] = {}
+
+    def has(self, field: str) -> bool:
+        """Whether the field is mapped and at least one of its cells is filled."""
+        if field not in self._has:
+            self._has[field] = field in self.mapping and not is_blank(self.text(field)).all()
+        return self._has[field]
+
+    def text(self, field: str) -> pd.Series:
+        """Return the column of a mapped field: strings, or categories where they repeat."""
+        return self.frame[self.mapping[field]]
+
+    def flag(
+        self, where: Bools | NDArray[np.int64], field: str, expected: str, severity: Severity = "error"
+    ) -> None:
+        """Note the same issue for all rows of a mask, or of a list of rows; errors keep the rows out."""
+        rows = np.flatnonzero(where) if where.dtype == bool else np.unique(where)
+        if not rows.size:
+            return
+        column = self.mapping[field]
+        shown = rows[:1_000]
+        self.log.add_many(self.frame.index[shown], column, self.text(field).iloc[shown], expected, severity)
+        self.log.count_more(rows.size - shown.size, severity)
+        if severity == "error":
+            first = rows[~self.bad[rows]]
+            self.reason[first] = f"{column}: expected {expected}"
+            self.bad[rows] = True
+
+    def numbers(self, field: str) -> tuple[Floats, Bools]:
+        """Return a mapped column as numbers, NaN where blank or not finite, and which are unreadable."""
+        values = each_text(self.text(field), self._as_numbers)
+        unreadable = np.zeros(values.size, dtype=bool)
+        rows = np.flatnonzero(np.isnan(values))
+        unreadable[rows] = each_text(self.text(field).iloc[rows], lambda texts: ~_missing(texts))
+        return values, unreadable
+
+    def _as_numbers(self, texts: pd.Series) -> Floats:
+        values = _to_float(texts)
+        unread = np.isnan(values)
+        if self.decimal_comma and unread.any():
+            rows = np.flatnonzero(unread)
+            again = _to_float(texts.iloc[rows].str.replace(",", ".", n=1, regex=False))
+            self.used_decimal_comma |= bool((~np.isnan(again)).any())
+            values[rows] = again
+        values[np.isinf(values)] = np.nan
+        return values
+
+    def optional_numbers(self, field: str, definition: Column) -> Floats:
+        """Read a column that is not essential: what does not fit is left out with a warning."""
+        if field in self._read:  # one warning for one cell, however often it is read
+            return self._read[field]
+        values, unreadable = self.numbers(field)
+        outside = outside_range(values, definition)
+        expected = f"a number{_range_text(definition)}, or an empty cell"
+        self.flag((unreadable | outside) & ~self.bad, field, expected, "warning")
+        values[outside] = np.nan
+        self._read[field] = values
+        return values
+
+    def optional_flags(self, field: str) -> pd.Series:
+        """Read a True/False column; what does not fit is left out with a warning."""
+        text = self.text(field)
+        yes = each_text(text, lambda texts: _among(texts, _TRUE))
+        no = each_text(text, lambda texts: _among(texts, _FALSE))
+        blank = each_text(text, _missing)
+        self.flag(~(yes | no | blank) & ~self.bad, field, "True or False, or an empty cell", "warning")
+        flags = pd.array(yes, dtype="boolean")
+        flags[~(yes | no)] = pd.NA
+        return pd.Series(flags, index=self.frame.index)
+
+    def values(self, field: str, definition: Column, rows: NDArray[np.int64]) -> Any:
+        """Return some rows of a mapped column, as the schema has it; what does not fit is not there."""
+        if definition.type in ("float", "int"):
+            numbers = self.optional_numbers(field, definition)
+            return numbers if rows.size == numbers.size else numbers[rows]
+        if definition.type == "bool":
+            return self.optional_flags(field).take(rows).array
+        if definition.type == "list":
+            return [_listed(cell) for cell in self.text(field).iloc[rows]]
+        text = some_rows(self.text(field), rows)
+        if definition.values:
+            odd = ~text.isin(("", *definition.values)).to_numpy()
+            self.flag(rows[odd], field, f"one of {', '.join(definition.values)}", "warning")
+            text = text.mask(odd)
+        # A blank answer is an answer; any other blank text is not there.
+        blank = is_blank(text)
+        return (text if field in ("answer", "sample") or not blank.any() else text.mask(blank)).array
+
+
+def _listed(cell: str) -> list[Any] | None:
+    """Read a JSON list of texts, or of lists; any other cell is one text."""
+    cell = cell.strip()
+    if cell.startswith("[") and cell.endswith("]"):
+        try:
+            entries = read_json(cell)
+        except ValueError:
+            return [cell]
+        if any(all(isinstance(entry, kind) for entry in entries) for kind in (str, list)):
+            return entries[:MAX_LIST] or None
+    return [cell] if cell else None
+
+
+def outside_range(values: Floats, definition: Column) -> Bools:
+    """Return which values lie outside the schema's range, rounding aside; NaN does not."""
+    low, high = definition.range or (None, None)
+    outside = np.zeros(values.size, dtype=bool)
+    with np.errstate(invalid="ignore"):
+        if low is not None:
+            outside |= values < low - _SLACK
+        if high is not None:
+            outside |= values > high + _SLACK
+    return outside
+
+
+def _among(texts: pd.Series, words: Sequence[str]) -> Bools:
+    return texts.str.strip().str.lower().isin(words).to_numpy(dtype=bool)
+
+
+def _missing(texts: pd.Series) -> Bools:
+    return _among(texts, MISSING)
+
+
+def _range_text(definition: Column) -> str:
+    low, high = definition.range or (None, None)
+    if low is None and high is None:
+        return ""
+    return f" from {low} to {high}" if high is not None else f" of at least {low}"
+
+
+def _to_float(raw: pd.Series) -> Floats:
+    try:
+        # Several times faster, but all or nothing.
+        return np.asarray(pa.array(raw.array).cast(pa.float64()), dtype=np.float64).copy()
+    except pa.ArrowInvalid:
+        return np.asarray(pd.to_numeric(raw, errors="coerce"), dtype=np.float64).copy()

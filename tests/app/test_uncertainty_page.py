@@ -138,12 +138,12 @@ def test_estimators_are_not_judged_without_reference_answers(opened, texts):
     ("question", "said", "n_figures"),
     [
         # Paris three times, and two others.
-        ("q1", "5 samples, 3 meanings: 3 say the same, and so does the answer.", 2),
+        ("q1", "5 samples, 3 meanings: 3 say the same, and so does the answer.", 1),
         ("q2", "All 3 samples say the same. The answer says something else.", 0),
         (
             "q3",
             "4 samples, 4 meanings: each says something else (1 refusal). The answer says something else.",
-            2,
+            1,
         ),
         ("q4", "1 sample: nothing can agree or differ.", 0),
         ("q6", "All 2 samples are empty; there is no answer to compare with them.", 0),

@@ -218,7 +218,7 @@ def test_threshold_of_support_drives_the_marks(bench):
 def test_answers_without_grounding_say_why_and_show_no_share(question, sentence, bench):
     app = bench(claims_run(), question)
     (told,) = [element.value for element in app.info if "No grounding" in element.value]
-    assert sentence in told
+    assert sentence in told.replace("\\", "")
     values = {metric.label: metric.value for metric in app.metric}
     if question == "q4":
         assert (values["Supported"], values["Mean U(c)"], values["Unscored cells"]) == ("—", "—", "2 of 2")

@@ -26,19 +26,13 @@ def n_pages(analysis: ClaimsAnalysis) -> int:
 
 
 def evidence_matrix(analysis: ClaimsAnalysis, page: int = 1) -> go.Figure:
-    """Draw the claims of all answers against their passages, by retrieval rank.
+    """Draw the claims of all answers against their passages, by retrieval rank, 15 to a page (from 1).
 
     Rows are claims, answer by answer, those with the most unsupported claims first; a line is between two
     answers. Cells are probabilities of support, darker from the support threshold on; what was not scored is
     crossed, and where an answer had fewer passages there is no cell. The mark at the end of a row is the
-    state of its claim, and leads to its question.
-
-    Parameters
-    ----------
-    analysis : ClaimsAnalysis
-        A run, of any size: only the claims of the page are read.
-    page : int
-        From 1 to `n_pages`; each has 15 claims.
+    state of its claim, and leads to its question. A run may have any size: only the claims of the page are
+    read.
     """
     order, start = analysis.reading_order, ROWS * (page - 1)
     if not order.size:

@@ -18,10 +18,9 @@ LEAST, MOST = 20, 100  # the curve ends between these values of K
 
 
 def f1_at_k_chart(analysis: ClaimsAnalysis) -> go.Figure:
-    """Draw the mean F1@K over the answers against K, the number of supported claims an answer should have.
+    """Draw the mean F1@K with its 95 % interval over the answers against K; empty without a verdict.
 
-    The mean has its 95 % interval, and a mark at the usual K = 10. A point leads to the answers with fewer
-    supported claims than its K. Empty when no answer has a claim with a verdict.
+    A mark is at the usual K = 10. A point leads to the answers with fewer supported claims than its K.
     """
     curve = _data(analysis)
     if not len(curve):

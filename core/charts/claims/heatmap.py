@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import html
 import textwrap
-from typing import Literal
+from collections import Counter
+from typing import Literal, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
-from core.charts.claims.cells import HeatmapCells, heatmap_cells
 from core.charts.theme import (
     STYLES,
     add_marks,
     empty_figure,
     fade,
     marker,
+    name_of,
     new_figure,
     plain_text,
+    safe_text,
     where_door,
 )
+from core.claims import matrix
 from core.claims.answer import AnswerClaims
 from core.claims.causal import CHANGED, GONE, KEPT, UNKNOWN
 from core.claims.rafe import IRRELEVANT, NOT_SUPPORTED, SUPPORTED, UNSCORED
-from core.claims.types import Bools, Floats
+from core.claims.types import Bools, Floats, Labels
 from core.conditions import where
 from core.text.display import count, number
 
@@ -39,39 +42,114 @@ _TWO_LINES_UP_TO = 25  # rows with room for two lines of text
 _SIGNS_UP_TO = 20  # columns whose cells have room for a letter
 _LETTERS = {SUPPORTED: "S", NOT_SUPPORTED: "N", IRRELEVANT: "I", UNSCORED: "?"}
 _SIGNS = {KEPT: "=", CHANGED: "≠", GONE: "×", UNKNOWN: "?"}
+MOST = 60  # rows and columns that are drawn
+_LONG_TEXTS_UP_TO = 1_000  # cells; above it the texts of hover boxes are shorter, for the browser's sake
+
+
+class Row(NamedTuple):
+    """One claim."""
+
+    name: str  # "C3"
+    text: str
+    style: str  # a state of `theme.STYLES`
+    verdict: str
+    uncertainty: float
+    hover: str
+
+
+class HeatmapCells(NamedTuple):
+    """Everything that is drawn; all matrices are rows × columns, most uncertain claims first."""
+
+    rows: tuple[Row, ...]
+    columns: tuple[str, ...]
+    values: Floats  # probabilities; NaN where there is none
+    labels: Labels  # leave-one-out effects
+    grey: Bools  # rows of irrelevant claims; they are last
+    hover: list[list[str]]
+    states: Counter[str]  # claims of each state, whether drawn or not
+    n_passages: int  # drawn or not
+
+
+def heatmap_cells(answer: AnswerClaims) -> HeatmapCells:
+    """Return the data of one answer: its 60 most uncertain claims against the first 60 passages."""
+    u, p = answer.matrix.uncertainty, answer.matrix.probabilities
+    # Most uncertain first, then unscored, then irrelevant.
+    claims = np.lexsort((-np.nan_to_num(u), np.isnan(u), ~answer.matrix.relevant))[:MOST]
+    n = min(p.shape[1], MOST)
+    causal = answer.causal if answer.causal is not None else np.full(p.shape, UNKNOWN)
+    states = [str(state) for state in answer.states]
+    rows = tuple(_row(answer, i, states[i]) for i in claims.tolist())
+    return HeatmapCells(
+        rows,
+        tuple(f"P{i + 1}" for i in range(n)),
+        p[claims, :n],
+        np.asarray(causal, dtype=object).reshape(p.shape)[claims, :n],
+        np.array([row.style == matrix.IRRELEVANT for row in rows], dtype=bool),
+        _hovers(answer, claims.tolist(), n),
+        Counter(states),
+        p.shape[1],
+    )
+
+
+def _row(answer: AnswerClaims, i: int, state: str) -> Row:
+    text, verdict, u = answer.matrix.claims[i], str(answer.verdicts[i]), float(answer.matrix.uncertainty[i])
+    lines = [
+        f"C{i + 1}: {safe_text(text, 160)}",
+        f"{verdict.replace('_', ' ').lower()}, {state}",
+        f"U(c) {number(u)}, best support {number(float(answer.matrix.support_maximum[i]))}",
+    ]
+    lines += [f"P{a + 1} + P{b + 1} together: {number(p)}" for claim, (a, b), p in answer.joint if claim == i]
+    return Row(f"C{i + 1}", text, state, verdict, u, "<br>".join(lines))
+
+
+def _hovers(answer: AnswerClaims, claims: list[int], n: int) -> list[list[str]]:
+    claim_limit, sentence_limit = (120, 200) if len(claims) * n <= _LONG_TEXTS_UP_TO else (60, 80)
+    passages = [
+        f"P{j + 1}: {safe_text(name_of(*names), 60)}"
+        for j, names in enumerate(zip(answer.titles[:n], answer.passage_ids[:n], strict=True))
+    ]
+    judge = safe_text(answer.judge, 40)
+
+    def hover(i: int, j: int) -> str:
+        claim = f"C{i + 1}: {safe_text(answer.matrix.claims[i], claim_limit)}"
+        lines = [claim, passages[j], _judged(answer, i, j, judge)]
+        sentence = answer.sentences[i][j]
+        if plain_text(sentence, sentence_limit) not in ("", "—"):
+            lines.append(f"“{safe_text(sentence, sentence_limit)}”")
+        if answer.causal is not None:
+            lines.append(f"Without P{j + 1} the claim is: {answer.causal[i][j]}")
+        return "<br>".join(lines)
+
+    return [[hover(i, j) for j in range(n)] for i in claims]
+
+
+def _judged(answer: AnswerClaims, i: int, j: int, judge: str) -> str:
+    p = answer.matrix.probabilities[i, j]
+    if np.isnan(p):
+        if not answer.matrix.relevant[i]:
+            return "Irrelevant: no checkable claim"
+        return f"Not scored by {judge}" if judge else "Not scored"
+    said = "supports" if p >= answer.matrix.threshold else "no support"
+    agreement = np.nan if answer.agreement is None else float(answer.agreement[i][j])
+    agreed = "" if np.isnan(agreement) else f", agreement {number(agreement)}"
+    return f"Probability {number(p)}: {said}" + (f"<br>Judge: {judge}{agreed}" if judge else agreed)
 
 
 def claims_heatmap(answer: AnswerClaims, shown: Shown = "text") -> go.Figure:
-    """Draw the claims of an answer against its passages, most uncertain claim on top.
+    """Draw the claims of an answer against its passages in retrieval order, most uncertain claim on top.
 
-    Columns are in retrieval order. Unscored cells are crossed, never drawn as 0; irrelevant claims are at
-    the bottom in grey. A second column has the verdict on each claim, the symbol of its state, and U(c).
-    At most 60 claims and 60 passages are drawn; the others are counted in the description.
-
-    Parameters
-    ----------
-    answer : AnswerClaims
-        One question of a `ClaimsAnalysis`.
-    shown : {"text", "causal", "both"}
-        Probabilities; leave-one-out effects; or the probabilities with a mark where the claim changes or
-        disappears without the passage, so that the two kinds of evidence can be compared.
-
-    Returns
-    -------
-    Figure
-        An empty figure where there are no claims or no passages, or where nothing was left out of the
-        prompt and ``shown`` is "causal".
-
-    Raises
-    ------
-    ValueError
-        ``shown`` is none of the three.
+    Unscored cells are crossed, never drawn as 0; irrelevant claims are at the bottom in grey. A second column
+    has the verdict, the symbol of the state, and U(c). At most 60 claims and 60 passages are drawn; the
+    others are counted in the description. ``shown``: probabilities ("text"), leave-one-out effects
+    ("causal"), or probabilities with a mark where the claim changes or disappears without the passage
+    ("both"). Empty where there are no claims or passages, or, for "causal", nothing was left out; ValueError
+    for another ``shown``.
     """
     if shown not in SHOWN:
         raise ValueError(f"shown must be one of {', '.join(SHOWN)}, got {shown!r}.")
     if not answer.matrix.claims:
         return empty_figure("This answer has no claims to check against its passages.")
-    if not answer.matrix.passages:
+    if not answer.passage_ids:
         return empty_figure("This question has no passages.")
     if shown == "causal" and answer.causal is None:
         return empty_figure("No passage was left out of the prompt, so leave-one-out effects are unknown.")
@@ -274,10 +352,7 @@ def _add_removals(figure: go.Figure, cells: HeatmapCells, threshold: float) -> N
 
 
 def _add_verdicts(figure: go.Figure, cells: HeatmapCells) -> None:
-    """Draw the column of verdicts: one trace per state, so that the legend names the symbols.
-
-    A symbol leads to the answers with a claim in the same state.
-    """
+    """Draw the column of verdicts: a trace per state, which leads to the answers with such a claim."""
     for style in dict.fromkeys(row.style for row in cells.rows):
         chosen = [(i, row) for i, row in enumerate(cells.rows) if row.style == style]
         texts = [f" <b>{_LETTERS.get(row.verdict, '')}</b>" for _, row in chosen]

@@ -31,12 +31,11 @@ _LOOKS = {  # style, and corner of the figure
 def claims_quadrants(analysis: ClaimsAnalysis) -> go.Figure:
     """Draw the best support of every passage for a relevant claim against its influence.
 
-    Symbols and colours are the quadrants; their names are in the corners with the number and the share
-    of the passages, and the count that chance gives: influence and support paired at random within each
-    question. There is no jitter: passages with the same numbers share a marker, whose area grows with their
-    number and which leads to their questions. Above 2,000 passages counts per cell are drawn instead. Where
-    the noise of a question is known, influence counts only above it, so the quadrants have no common border
-    there. Passages with unknown influence or support are left out and counted; empty when all are.
+    Symbols and colours are the quadrants; the corners have the number and the share of the passages, and the
+    count that chance gives: influence and support paired at random within each question. Passages with the
+    same numbers share a marker, whose area grows with their number. Above 2,000 passages counts per cell are
+    drawn. Where the noise of a question is known, influence counts only above it, so the quadrants have no
+    common border there. Unknown ones are counted; empty when all are.
     """
     known = analysis.passages[(analysis.passages["quadrant"] != UNDEFINED).to_numpy(dtype=bool)]
     counts = _counts(analysis.passages)
@@ -107,10 +106,7 @@ def _add_density(figure: go.Figure, analysis: ClaimsAnalysis, known: pd.DataFram
 
 
 def _edges(top: float, threshold: float) -> tuple[Floats, Floats]:
-    """Return the ends of the cells across and up.
-
-    No influence at all has a column of its own, and the threshold is an end; cells hold their lower end.
-    """
+    """Return the ends of the cells across (no influence has a column of its own) and up."""
     across = np.linspace(0, max(float(top), 1e-9), _CELLS + 1)
     below = max(1, round(_CELLS * threshold))
     above = np.linspace(threshold, 1, max(1, _CELLS - below) + 1) if threshold < 1 else [1, 1 + 1 / below]

@@ -32,8 +32,7 @@ def reliability_diagram(analysis: ConfidenceAnalysis) -> go.Figure:
     """Draw for each bin of the confidence the share of correct answers, with the number of answers below.
 
     On the diagonal a confidence is a probability; below it promises too much. Bars are Wilson's 95 %
-    intervals. Marks lead to the incorrect answers of their bin, bars to the answers that they count. Empty
-    without a labelled answer.
+    intervals. Marks lead to the incorrect answers of their bin. Empty without a labelled answer.
     """
     if not analysis.bins:
         return empty_figure(analysis.used.reason or "No answer with a confidence has a label.")

@@ -54,12 +54,11 @@ class _Data(NamedTuple):
 
 
 def coverage_by_alpha(analysis: ConformalAnalysis, name: str) -> go.Figure:
-    """Draw the share covered against the promised one, 1 − α.
+    """Draw the share covered against the promised one, 1 − α; empty where there is nothing to split.
 
-    The line is the mean over random splits of the labelled cases, within their middle 95 %; grey is the
-    exact band of one split, for scores without ties. Dotted where the threshold is infinite in some or all
-    splits: everything is covered then, and nothing promised. The mark is the run's own calibration and test;
-    it leads to the tested questions that are not covered. Empty where there is nothing to split.
+    The line is the mean over random splits, within their middle 95 %; grey is the exact band of one split,
+    for scores without ties. Dotted where some thresholds are infinite: everything is covered, and nothing
+    promised. The mark is the run's own test; it leads to the questions that are not covered.
     """
     data = _data(analysis, name)
     if isinstance(data, str):
@@ -92,11 +91,9 @@ def coverage_by_alpha(analysis: ConformalAnalysis, name: str) -> go.Figure:
 
 
 def set_size(analysis: ConformalAnalysis) -> go.Figure:
-    """Draw the mean number of answers in a prediction set against 1 − α.
+    """Draw the mean number of answers in a prediction set against 1 − α; empty without samples or references.
 
-    The line is the mean over random splits of the labelled questions, within their middle 95 %; dotted where
-    the threshold is infinite in some or all splits, so that a set is everything that was sampled (the upper
-    line). The mark is the run's own test. Empty without samples or reference answers.
+    As `coverage_by_alpha`; the upper line is everything that was sampled.
     """
     data = _data(analysis, OF_SETS)
     if isinstance(data, str):

@@ -44,10 +44,9 @@ class _Data(NamedTuple):
 def p_value_plot(analysis: ConformalAnalysis) -> go.Figure:
     """Draw the p-values of the questions that do not calibrate, in rising order, against uniform ones.
 
-    The p-values are randomised, each among the calibration and all questions before it. Points below the
-    diagonal are less typical than the calibration. Grey is where 95 of 100 uniform samples have each point,
-    one point at a time, so that one in twenty lies outside by chance. Marks lead to their questions; of more
-    than 300 questions the 300 least typical have one. Empty where no question has a p-value.
+    They are randomised, each among the calibration and all questions before it; below the diagonal is less
+    typical than the calibration. Grey is where 95 of 100 uniform samples have each point, one point at a
+    time. Of more than 300 questions the 300 least typical have a mark that leads to them.
     """
     return _draw(_data(analysis))
 

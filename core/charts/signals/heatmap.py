@@ -28,8 +28,8 @@ _STRONG, _PALE = (0.12, 0.65), (0.0, 0.15)  # opacity at 0 and at ±1
 def correlation_heatmap(agreement: SignalAgreement, kind: str = SPEARMAN) -> go.Figure:
     """Draw the correlations of the signals, each pair once: blue is positive, orange negative.
 
-    A correlation that cannot be told from chance is pale, with its number in brackets; an undefined one is
-    a dash, and the hover says why. Empty for fewer than two signals.
+    One that cannot be told from chance is pale, in brackets; an undefined one is a dash, and the hover says
+    why. Empty for fewer than two signals.
     """
     n, place = len(agreement.signals), {id(one): i for i, one in enumerate(agreement.signals)}
     if not agreement.pairs:

@@ -36,10 +36,9 @@ class _Bar(NamedTuple):
 
 
 def signal_histogram(signal: Signal) -> go.Figure:
-    """Draw how many questions have which value, with the mean and the median.
+    """Draw how many questions have which value, with mean and median; empty where none has one.
 
-    A bar for each value where there are few of them, else for about twelve equal ranges. Bars lead to their
-    questions. Empty where no question has a value.
+    A bar for each value where there are few of them, else for about twelve equal ranges.
     """
     if not signal.n:
         return empty_figure("No question has a value.")

@@ -43,11 +43,7 @@ def weighty_words(text: str) -> tuple[str, ...]:
 
 
 def best_sentence(claim: str, stated: int, sentences: Sequence[Sentence]) -> int | None:
-    """Return the sentence that a claim comes from; None where none shares a word of weight with it.
-
-    The one that the model names where they share such a word; else the one that shares most, of equals the
-    first.
-    """
+    """Return the sentence of a claim: that which the model names, else that which shares most; else None."""
     wanted = _stems(_weighty(claim))
     shared = [len(wanted & sentence.content) for sentence in sentences]
     if 0 <= stated < len(sentences) and shared[stated]:
@@ -70,10 +66,7 @@ def place_of(claim: str, sentence: Sentence) -> Span | None:
 
 
 def added_words(claim: str, sentence: Sentence, names: Collection[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the words of weight of a claim that its sentence does not have, each once, in order.
-
-    ``names`` are `names_in` the whole answer: what a pronoun or a missing subject may refer to.
-    """
+    """Return a claim's words of weight, each once, that neither its sentence nor ``names`` has."""
     before = ["", *(token.stem for token in read(claim))]
     known = _stems(sentence.tokens) | {
         token.stem
@@ -96,11 +89,9 @@ def has_pronoun(text: str) -> bool:
 
 
 def names_in(answer: str, resolves: bool) -> frozenset[tuple[str, str]]:
-    """Return the stems that a claim may take from other sentences of the answer.
+    """Return the stems that a claim may take from other sentences: names and the numbers behind them.
 
-    ``("", stem)`` for words with a capital letter and, where the claim's sentence has a pronoun
-    (``resolves``), for any word but negations and numbers; ``(stem before, number)`` for the number of a
-    name: "Apollo 11".
+    Where the claim's sentence has a pronoun (``resolves``), any word but negations and numbers.
     """
     tokens = read(answer)
     capital = {token for token in tokens if answer[token.start].isupper()}
@@ -173,10 +164,7 @@ SentenceClaims = tuple[Span, tuple[Claim, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """The claims of one answer, in order of first mention.
-
-    ``reason``: why the splitter's claims replace the model's; None where they do not, or no model was asked.
-    """
+    """The claims of an answer, in order; ``reason``: why the splitter's replace the model's."""
 
     claims: tuple[Claim, ...]
     reason: str | None = None
@@ -187,12 +175,10 @@ def decompositions(
 ) -> list[Decomposition]:
     """Break answers into atomic, self-contained claims, with the reason where the rules replaced the model.
 
-    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried,
-    as in `generate_json_batch`: whatever it raises for a whole batch is raised (`TransientError`,
-    `BackendError`); a single call that fails only falls back to the splitter.
-
-    Cost: one call for each different answer of three words or more that is no refusal, two where the reply
-    had to be repaired; none without a model.
+    Without ``llm`` the rules of `split_claims` do it. ``ask`` is where calls are cached, counted and retried:
+    what it raises for a whole batch is raised; a single call that fails only falls back to the rules. Cost:
+    one call for each different answer of three words or more that is no refusal, two where the reply had to
+    be repaired.
 
     >>> [[claim.text for claim in found.claims] for found in decompositions(["It is old; it is red.", ""])]
     [['It is old', 'it is red.'], []]

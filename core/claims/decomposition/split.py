@@ -31,8 +31,7 @@ def is_relevant(text: str) -> bool:
     """Tell whether a claim or sentence states something that evidence could support.
 
     Not so: refusals, greetings, questions, talk about the answer, the model or the passages as such, what
-    only announces what comes next (it ends with a colon), loose little words ("The"), and text without a
-    word.
+    only announces what comes next (a colon at its end), loose little words, and text without a word.
 
     >>> [is_relevant(t) for t in ("Paris", "I hope this helps!", "以下是答案：", "Bạn muốn hỏi gì?")]
     [True, False, False, False]
@@ -210,14 +209,11 @@ _TRAILING = " \t\r\n,;，；、"
 def split_claims(answer: str) -> tuple[Claim, ...]:
     """Split an answer into its claims, by rules for English, Vietnamese and Chinese.
 
-    One claim for each sentence, or for each clause of it where every clause is a whole statement; where
-    that is not clear the sentence stays whole. Connectives in front ("However,"), list marks, emphasis and
-    citations are no part of a claim's text.
-
-    A word, number or phrase is one claim. Claims are in order of first mention; those of the same words are
-    one, with all their spans. Refusals, greetings, headings and talk about the answer are claims that are not
-    relevant; a mere refusal is one such claim, an answer that refuses and then states something is split.
-    Nothing where there is no word.
+    One claim for each sentence, or for each clause where every clause is a whole statement. Connectives in
+    front ("However,"), list marks, emphasis and citations are no part of a claim's text. A word, number or
+    phrase is one claim. In order of first mention; those of the same words are one, with all their spans.
+    Refusals, greetings, headings and talk about the answer are not relevant; a mere refusal is one such
+    claim, an answer that refuses and then states something is split. Nothing where there is no word.
 
     Examples
     --------

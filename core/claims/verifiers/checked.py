@@ -28,11 +28,9 @@ class VerifierError(LeadlineError):
 
 
 class CheckedVerifier:
-    """A verifier whose malformed results become unscored cells with a reason.
+    """A verifier whose malformed results become unscored cells with a reason; ``n_failed`` counts them.
 
-    With ``support_many`` (or ``judge_many``) the verifier is asked about all groups at once. ``is_alive``: it
-    is known to work; until it has scored anything else, a `BackendError` means that its model cannot be
-    reached, and is raised as it is. ``n_failed`` counts the cells left unscored.
+    ``is_alive``: it is known to work; until it has scored anything else, a `BackendError` is raised as it is.
     """
 
     def __init__(self, verifier: Verifier, is_alive: bool = False) -> None:
@@ -121,8 +119,7 @@ def as_verifier(verifier: Verifier | VerifyFunction) -> Verifier:
 def most_alike_sentences(verifier: Verifier, groups: Sequence[ClaimGroup]) -> list[Ints]:
     """Return for each group the place of the sentence of each passage that is most like each claim.
 
-    The offline verifier measures it anyway; beside any other the packaged embedder does. (-1, -1) where there
-    is none, or nothing to measure with: readers see it, but no number depends on it.
+    (-1, -1) where there is none, or nothing to measure with: readers see it, but no number depends on it.
     """
     try:
         measuring = verifier if isinstance(verifier, OfflineVerifier) else default_verifier()
@@ -142,8 +139,8 @@ def joint_support(
     """Find the pairs of passages that support a claim which neither supports alone.
 
     Only claims that have a score and no support are tried, with the pairs among the three passages most
-    likely to support them: at most three judgements for each. Returns claim, (i, j) with i < j, and
-    probability, ordered by claim, best first.
+    likely to support them: at most three judgements for each. Claim, (i < j), probability: by claim, best
+    first.
     """
     tried = [(c, pairs) for c, row in enumerate(M) if (pairs := _pairs(row))]
     together = [[f"{passages[i].rstrip()}\n\n{passages[j].lstrip()}" for i, j in pairs] for _, pairs in tried]

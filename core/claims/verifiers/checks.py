@@ -27,9 +27,8 @@ _HAN_RUN = regex.compile(r"\p{Han}+")
 def check_value(claim: str, sentence: str, passage: str) -> float:
     """Look for the value of a bare claim ("When was it landed? 1866") in a sentence and those next to it.
 
-    NaN for any other claim. 1 where the value's words, numbers and ideographs are all there; numbers may be
-    written differently, accents and endings left out. 0 where something is missing, or there is nothing to
-    look for ("yes", an echo of the question): likeness to the question says nothing about its answer.
+    NaN for any other claim. 1 where its words, numbers (written in any way) and ideographs are all there,
+    accents and endings left out; 0 where something is missing, or there is nothing to look for ("yes").
     """
     parts = bare_value(claim)
     if parts is None:
@@ -45,10 +44,7 @@ def check_mention(claim: str, sentence: str, passage: str) -> float:
 
 
 def check_ideographs(claim: str, sentence: str, passage: str) -> float:
-    """Look for the ideographs of a Chinese claim, two by two: to the model any Chinese texts are alike.
-
-    0 where a passage has next to none of the claim's pairs, NaN otherwise.
-    """
+    """Return 0 where a passage has next to none of a Chinese claim's pairs of ideographs, else NaN."""
     n = len(_HAN.findall(claim))
     pairs, there = set(_ideographs(claim)), folded(passage)
     if n < _MIN_IDEOGRAPHS or 2 * n < len(words(claim)) or not pairs:
@@ -129,11 +125,9 @@ _NOT_NAMES = frozenset(
 
 
 def check_numbers(claim: str, sentence: str, passage: str) -> float:
-    """Compare the numbers of a claim with those of a passage, unit by unit.
+    """Compare the numbers of a claim with those of a passage, in any unit of a dimension (12 km, 7.5 miles).
 
-    A number agrees where the passage has it, in any unit of the same dimension (12 km, 7.5 miles). It
-    contradicts where the passage has it nowhere and the sentence, or one next to it, counts the same thing
-    differently.
+    One contradicts where the passage has it nowhere and a sentence near counts the same thing differently.
     """
     there = (*quantities(passage), *_years_as_numbers(passage))
     near = quantities(around(sentence, passage))
@@ -143,8 +137,7 @@ def check_numbers(claim: str, sentence: str, passage: str) -> float:
 def check_dates(claim: str, sentence: str, passage: str) -> float:
     """Compare the dates and years of a claim with those of a passage.
 
-    They contradict where the passage has no date that could be the claim's, and the sentence, or one next to
-    it, has one that says as much and differs.
+    They contradict where none could be the claim's, and one in a sentence near says as much and differs.
     """
     near, there = dates(around(sentence, passage)), dates(passage)
     bare = {value for number in quantities(passage) if not number.loose for value in number.values}
@@ -155,8 +148,7 @@ def check_names(claim: str, sentence: str, passage: str) -> float:
     """Look for the names of a claim: capitalised words, not at the start of a sentence; none in CJK text.
 
     A name agrees where the passage has its last word or all of its words. It contradicts where the passage
-    has no word of it, while the sentence and its neighbours have most other words of the claim and another
-    name. A value behind its question is left to `check_value`.
+    has no word of it, while sentences near have most other words of the claim and another name.
     """
     if bare_value(claim):
         return SILENT
@@ -191,8 +183,8 @@ def check_negation(claim: str, sentence: str, passage: str) -> float:
 def check_opposites(claim: str, sentence: str, passage: str) -> float:
     """Tell whether the sentence says the opposite of a word of the claim, and not that word too.
 
-    Compared only where the sentence has most of the claim's other words, in the same order ("A is higher than
-    B" and "B is lower than A" agree). A negation on one side makes it silent: "not higher" is not "lower".
+    Only where it has most of the claim's other words, in the same order ("A is higher than B" and "B is lower
+    than A" agree). A negation on one side makes it silent: "not higher" is not "lower".
     """
     if bool(denied(claim)) != bool(denied(sentence)):
         return SILENT

@@ -21,10 +21,7 @@ TokenReader = SentenceEmbedder | RememberingEmbedder
 
 
 class VectorMemory:
-    """Turns texts into token vectors and keeps them, so that a recurring text is not read again.
-
-    Beyond ``most_bytes`` the vectors least recently used go first.
-    """
+    """Turns texts into token vectors and keeps those used last, up to ``most_bytes``."""
 
     def __init__(self, embedder: TokenReader | None = None, most_bytes: int = _MOST_BYTES) -> None:
         self._embedder = embedder or shared_embedder()

@@ -55,15 +55,12 @@ class _Reading(NamedTuple):
 class GainVerifier:
     """Σ log p(claim | passage) − Σ log p(claim | no passage), by a model that can score a given text.
 
-    The model ``llm`` needs ``capabilities.answer_logprob`` (else InputError); ``score`` replaces its own
-    function where readings are cached and counted.
-
-    Probability = logistic(weights · features): the gain per token of the claim, and the cosine of claim and
-    passage, which the packaged embedder measures. ``bench/fit_gain.py`` fitted it to claims of experts'
-    questions as read by the packaged model: with another model the order of the probabilities means more than
-    their size; `packaged_figures` has the figures. Of a bare value behind its question
-    (`core.claims.self_contained`) only the value is scored, and the question is part of the prompt: else a
-    passage that is merely about the question would raise it.
+    The model needs ``capabilities.answer_logprob`` (else InputError); ``score`` replaces its own function
+    where readings are cached and counted. Probability = logistic(weights · features): the gain per token, and
+    the cosine of claim and passage. ``bench/fit_gain.py`` fitted it as read by the packaged model: with
+    another one the order of the probabilities means more than their size (`packaged_figures`). Of a bare
+    value behind its question only the value is scored: else a passage that is merely about the question would
+    raise it.
 
     Cost: each claim is read once with every passage and once without; the embedded back end reads each
     passage once for all claims of a group.
@@ -80,10 +77,7 @@ class GainVerifier:
         self._weights = weights or packaged_weights(LogisticWeights, "gain")
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability, in (0, 1), that each passage supports each claim.
-
-        NaN where the claim or the passage has no word, or both do not fit into the context.
-        """
+        """Return the probability, in (0, 1), of each support; NaN without a word or beyond the context."""
         return self.judge_many([(claims, passages)])[0].probability
 
     def judge_many(self, groups: Sequence[ClaimGroup]) -> list[Judgement]:

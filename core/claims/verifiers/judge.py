@@ -40,17 +40,16 @@ class _Question(NamedTuple):
 
 
 class JudgeVerifier:
-    """Asks a language model for a verdict on each claim and passage.
+    """Asks a language model for a verdict on each claim and passage; InputError where a number is below 1.
 
     Where the back end can score a *given* answer (``capabilities.answer_logprob``), the probability is that
-    of SUPPORTED against NOT_SUPPORTED, and nothing is generated or sampled. ``ask`` and ``score`` replace the
-    model's own functions where calls are cached, counted and retried, so that a resumed run asks only for
-    what failed; another ``seed`` asks again what is cached. With ``repeats`` above 1 verdicts are sampled at
-    temperature 0.7 with seeds one apart. InputError where a number is below 1.
+    of SUPPORTED against NOT_SUPPORTED, and nothing is sampled. ``ask`` and ``score`` replace the model's own
+    functions where calls are cached, counted and retried; another ``seed`` asks again what is cached. With
+    ``repeats`` above 1 verdicts are sampled at temperature 0.7 with seeds one apart.
 
     Cost for n claims and k passages of an answer: k · ceil(n / claims_per_call) · repeats calls, and one more
     for each reply that had to be repaired; 2 · n · k readings of the prompt with log-probabilities. A reply
-    that cannot be used, even after repair, leaves its cells NaN: unscored, never "not supported".
+    that cannot be used leaves its cells NaN: unscored, never "not supported".
     """
 
     def __init__(

@@ -14,12 +14,9 @@ from core.text.words import has_words
 class NLIVerifier:
     """Probability that a passage entails a claim, by a sentence-transformers ``CrossEncoder``.
 
-    ``model`` is a Hugging Face name or a folder. Which of its labels is entailment is read from its
-    configuration; a model with one output is assumed to give the log-odds of support. ``device``: None uses a
-    GPU if available.
-
-    Cost: no LLM calls; one forward pass for each claim and passage. The model reads claim and passage
-    together and truncates the passage where they exceed its limit, 512 word pieces for most.
+    ``model`` is a Hugging Face name or a folder; a model with one output is assumed to give the log-odds of
+    support. ``device``: None uses a GPU if available. Cost: no LLM calls; one forward pass for each claim and
+    passage, which is truncated at the model's limit, 512 word pieces for most.
     """
 
     def __init__(self, model: str, device: str | None = None) -> None:
@@ -27,10 +24,7 @@ class NLIVerifier:
         self.name = self._model.name
 
     def support(self, claims: Sequence[str], passages: Sequence[str]) -> Floats:
-        """Return the probability that each passage supports each claim; NaN where one has no word.
-
-        Raises `BackendError` where the model cannot be loaded, or is not one for inference.
-        """
+        """Return the probability of each support; NaN without a word; BackendError without a model."""
         return self.support_many([(claims, passages)])[0]
 
     def support_many(self, groups: Sequence[ClaimGroup]) -> list[Floats]:

@@ -53,8 +53,7 @@ def packaged_weights(kind: type[Weights], verifier: str) -> Weights:
 def packaged_figures(verifier: str) -> Mapping[str, Mapping[str, float]]:
     """Return how well the packaged weights of ``offline`` or ``gain`` do on the development data.
 
-    Measure ("ExpertQA all AUROC", say) to ``value``, ``low`` and ``high``, the ends of its 95 % interval.
-    Cross-validated by question, the choice of features included: one half is a coin, 1 is perfect.
+    Measure to ``value``, ``low`` and ``high`` (95 %), cross-validated by question: 0.5 is a coin, 1 perfect.
     """
     figures: dict[str, dict[str, float]] = _record(verifier)["cross_validated"]
     return MappingProxyType({title: MappingProxyType(found) for title, found in figures.items()})
@@ -62,10 +61,7 @@ def packaged_figures(verifier: str) -> Mapping[str, Mapping[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class OfflineWeights(LogisticWeights):
-    """The logistic model of the offline verifier, as ``bench/fit_claims.py`` fitted it.
-
-    Its features are of `core.claims.verifiers.features.FEATURES`.
-    """
+    """The model of the offline verifier on `FEATURES`, as ``bench/fit_claims.py`` fitted it."""
 
     cap: float  # highest probability where a check contradicts the claim; below a half
     floors: Mapping[str, float]  # lowest probability where the check of that name agrees, none contradicts
@@ -80,7 +76,7 @@ class OfflineWeights(LogisticWeights):
 
 
 class OfflineVerifier:
-    """Similarity of claim and passage, word by word and as a whole, and a few hard checks.
+    """Similarity of claim and passage, word by word and as a whole, and a few hard checks; no LLM calls.
 
     ``embedder`` is by default the packaged all-MiniLM-L6-v2, which the weights were fitted to: with another
     one the order of the probabilities means more than their size.
@@ -91,18 +87,13 @@ class OfflineVerifier:
     (``sentence_cosine``), and how well each token of the claim is matched, in its context, somewhere in the
     passage (``passage_match``). No weight is below 0: more similarity never makes a claim less supported.
     Where numbers, dates, names, negation, opposites or the value asked for contradict the claim
-    (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half, however alike the
-    words are; what a passage says word for word has at least its floor.
-
-    A bare value behind its question (`core.claims.self_contained`) is supported only where the passage has
-    the value near the sentence that is like the question; yes or no is never supported. Of a value without
-    its question nothing is known but that the passage has it: that alone leaves it just below one half.
+    (`core.claims.verifiers.checks`) the probability is at most ``cap``, below one half; what a passage says
+    word for word has at least its floor. A bare value behind its question is supported only where the passage
+    has the value near the sentence that is like the question; without its question it stays just below one
+    half. Yes or no is never supported.
 
     It measures whether a passage is *about* what the claim says, which is weak evidence of whether it
-    *supports* it (`packaged_figures`; docs/claims.md has the known weaknesses). For hard claims use
-    `core.claims.verifiers.judge.JudgeVerifier` or `core.claims.verifiers.nli.NLIVerifier`.
-
-    Cost: no LLM calls. Every distinct text is read once by the embedding model.
+    *supports* it (`packaged_figures`; docs/claims.md). For hard claims use `JudgeVerifier` or `NLIVerifier`.
     """
 
     name = "offline"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.sources.cells import with_cells
 from core.sources.content import Content
-from core.sources.fields import FieldError, Fields
+from core.sources.fields import FieldError, Fields, with_cells
 from core.sources.formats import flat
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage, count_names
 from core.sources.formats.writing import to_document
 from core.sources.question import passage_text
 from core.sources.report import IssueLog
@@ -25,21 +24,11 @@ NAMES: flat.Names = {
     "id": ("name",),
     "latency": ("completion_time",),
 }
-# DeepEval's own name -> other names that its classes take or its files have.
-_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "actual_output": ("actualOutput",),
-    "expected_output": ("expectedOutput",),
-    "retrieval_context": ("retrievalContext",),
-    "metadata": ("additional_metadata", "additionalMetadata"),
-    "tools_called": ("toolsCalled",),
-    "expected_tools": ("expectedTools",),
-    "token_cost": ("tokenCost",),
-    "completion_time": ("completionTime",),
-    "custom_column_key_values": ("customColumnKeyValues",),
-    "source_file": ("sourceFile",),
-    "metrics_data": ("metricsData",),
-}
-_OWN = ("name", "input", "context", *_ALIASES, "comments", "tags")
+_OWN = (
+    "name", "input", "context", "actual_output", "expected_output", "retrieval_context", "metadata",
+    "comments", "tags", "tools_called", "expected_tools", "token_cost", "completion_time",
+    "custom_column_key_values", "source_file", "metrics_data",
+)  # fmt: skip
 _TELLTALE = ("actual_output", "expected_output", "retrieval_context")
 _COMMON = ("context", "tools_called", "expected_tools", "metadata", "custom_column_key_values", "source_file")
 _LISTS = ("context", "retrieval_context", "tags")
@@ -95,21 +84,18 @@ def _own_names(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
     renamed = dict(entry)
-    for name, aliases in _ALIASES.items():
-        for alias in aliases:
-            if alias in renamed:
-                value = renamed.pop(alias)
-                if renamed.get(name) is None:
-                    renamed[name] = value
+    for alias in entry:
+        name = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", str(alias))  # camelCase
+        name = name.removeprefix("additional_") if name == "additional_metadata" else name
+        if name != alias and name in _OWN:
+            value = renamed.pop(alias)
+            if renamed.get(name) is None:
+                renamed[name] = value
     return renamed
 
 
 def _delimiters(content: Content) -> dict[str, str]:
-    """Return what separates the texts inside the cells of each list column, where anything does.
-
-    DeepEval writes a vertical bar and reads, by default, a semicolon. A vertical bar is rare in prose, so it
-    wins where both occur.
-    """
+    """Return what separates the texts in the cells of each list column: DeepEval writes | and reads ;."""
     found = {}
     for name in _LISTS:
         values = [entry.get(name) for _, entry in content.entries if isinstance(entry, Mapping)]
@@ -123,18 +109,15 @@ def _delimiters(content: Content) -> dict[str, str]:
 def _split(entry: Any, splits: Mapping[str, str], is_csv: bool) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    row = _row(entry) if is_csv else dict(entry)
+    row = dict(entry)
+    if is_csv:
+        objects = with_cells(entry, _OBJECTS)
+        row = with_cells(entry, _LISTS, _NUMBERS)
+        row |= {name: objects[name] for name in _OBJECTS if isinstance(objects.get(name), (dict, list))}
     for name, mark in splits.items():
         if isinstance(row.get(name), str):
             row[name] = [piece for piece in row[name].split(mark) if piece.strip()]
     return row
-
-
-def _row(cells: Mapping[str, str]) -> dict[str, Any]:
-    row = with_cells(cells, _LISTS, _NUMBERS)
-    objects = with_cells(cells, _OBJECTS)
-    readable = {name: objects[name] for name in _OBJECTS if isinstance(objects.get(name), (dict, list))}
-    return {**row, **readable}
 
 
 def _record(fields: Fields) -> Record:
@@ -205,7 +188,7 @@ def _test_case(record: Record, named: bool) -> dict[str, Any]:
     }
     further = {key: value for key, value in record.reported.items() if key not in scored}
     rest = flat.further_fields(replace(record, reported=further), _OWN)
-    return flat.without_none({**case, **reported}) | rest
+    return flat.filled({**case, **reported}) | rest
 
 
 FORMAT = Format(

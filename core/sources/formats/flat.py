@@ -7,12 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.sources.cells import Unreadable
 from core.sources.content import Content
-from core.sources.fields import Fields, read_each
-from core.sources.formats.kept import is_kept
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import ReadRecords
+from core.sources.fields import Fields, Unreadable, read_each
+from core.sources.formats.records import ReadRecords, Record, RecordPassage
+from core.sources.formats.writing import is_kept
 from core.sources.mapping import check_columns
 from core.sources.question import passage_text
 from core.sources.report import IssueLog
@@ -93,10 +91,7 @@ def renamed(content: Content, mapping: Mapping[str, str], names: Mapping[str, st
 
 
 def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
-    """Return the texts of passages, which may be empty; () where the field is absent.
-
-    `FieldError` names the one that is no text: without it the others would not keep their places.
-    """
+    """Return the texts of passages, which may be empty; `FieldError` names the one that is no text."""
     name = fields.present(*names)
     if name is None:
         return ()
@@ -108,10 +103,7 @@ def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
 def marked_gold(
     passages: Sequence[RecordPassage], texts: Iterable[str], ids: Collection[str] = ()
 ) -> tuple[RecordPassage, ...]:
-    """Mark each passage as gold or not, by its text or its id; unknown where no gold is given.
-
-    Two texts are the same whatever their white space and Unicode forms.
-    """
+    """Mark each passage as gold or not, by its text (see `folded`) or its id; unknown where none is given."""
     wanted = distinct(texts)
     if not wanted and not ids:
         return tuple(passages)
@@ -140,10 +132,7 @@ def reported_rest(fields: Fields) -> dict[tuple[str, str], Any]:
 
 
 def further_fields(record: Record, own: Collection[str]) -> dict[str, Any]:
-    """Return what a record reports under names that are not a format's own, for a file of that format.
-
-    Its source is put behind the name, in brackets.
-    """
+    """Return what a record reports under names that a format has not, each with its source in brackets."""
     fields: dict[str, Any] = {}
     for (name, by), value in record.reported.items():
         key = f"{name} ({by})" if by else name
@@ -162,7 +151,7 @@ def has_own_ids(records: Iterable[Record]) -> bool:
     return any(r.record_id not in ("", default_id(place)) for place, r in enumerate(records, start=1))
 
 
-def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that hold something: no None, no empty list or object."""
     return {name: value for name, value in fields.items() if value is not None and value not in ([], {}, ())}
 

@@ -12,18 +12,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.schema import PASSAGES, QUERIES, Column
-from core.sources.checks import Bools, ColumnChecks, Floats, outside_range
+from core.schema import PASSAGES, QUERIES
 from core.sources.content import Content
-from core.sources.fields import MAX_LIST
 from core.sources.formats import long
-from core.sources.formats.types import Format, ReadRecords, not_used
+from core.sources.formats.records import Format, ReadRecords, not_used
 from core.sources.mapping import MAPPABLE, check_mapping, suggest_mapping
 from core.sources.question import MAX_PASSAGES
 from core.sources.report import IssueLog, counted
-from core.sources.table import is_blank, some_rows, text_codes
+from core.sources.table import Bools, ColumnChecks, Floats, is_blank, outside_range, some_rows, text_codes
 from core.text.abstention import answer_status
-from core.text.strict import read_json
 
 Ints = NDArray[np.int64]
 
@@ -39,6 +36,7 @@ _ANALYSES: Mapping[str, tuple[str, ...]] = {
     "correct and incorrect answers, harmful passages": ("reference_answers",),
     "gold passages": ("is_gold",),
 }
+_SAME = "the same value in all rows of the question; the first was used"
 _COMPARED = 10_000  # texts at a time
 _ROUGE_SLACK = 1e-3  # both numbers may be rounded to three places
 _DONE = {"query_id", "question", "passage_id", "retrieval_rank", "influence_score", "ablated_answer"}
@@ -65,8 +63,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
     """Read the rows; each step holds only what it needs, as the file may be large.
 
     Values that the file reports of itself become ``reported_*`` and are only compared. A blank influence
-    keeps its row: the question is then undefined (``incomplete``). Columns that a user named go before the
-    suggested ones.
+    keeps its row: the question is then undefined (``incomplete``). Named columns go before suggested ones.
     """
     content = content.opened(content.given.values())
     table, given = content.as_table(), content.given
@@ -109,24 +106,18 @@ FORMAT = Format(
 
 def _rejected(checks: ColumnChecks) -> pd.DataFrame:
     bad = np.flatnonzero(checks.bad)
-    rejected = pd.DataFrame({_not_ours(name): some_rows(checks.frame[name], bad) for name in checks.frame})
+    # A file's own columns are kept apart from ours: its ``reason`` becomes ``reason (file)``.
+    names = {n: re.sub(r"^(row|reason)((?: \(file\))*)$", r"\1\2 (file)", n) for n in checks.frame}
+    rejected = pd.DataFrame({own: some_rows(checks.frame[name], bad) for name, own in names.items()})
     rejected.index = checks.frame.index[bad]
     rejected.insert(0, "reason", pd.Series(checks.reason[bad], index=rejected.index, dtype="str"))
     rejected.insert(0, "row", rejected.index)
     return rejected
 
 
-def _not_ours(column: str) -> str:
-    """Keep a file's own columns apart from ours: its ``reason`` becomes ``reason (file)``."""
-    return f"{column} (file)" if re.fullmatch(r"(row|reason)( \(file\))*", column) else column
-
-
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The usable rows of a file: their positions in the raw table, groups, ranks and influences.
-
-    Ranks count from 1; influence is in [0, 1] or NaN where unknown. ``notes`` are the decisions made.
-    """
+    """The usable rows: places in the raw table, groups, ranks from 1, influences (NaN where unknown)."""
 
     kept: NDArray[np.int64]
     grouping: Grouping
@@ -140,7 +131,10 @@ def _check_rows(checks: ColumnChecks) -> _Rows:
     notes: list[str] = []
     checks.flag(is_blank(checks.text("question"), strip=True), "question", "a question")
     influence = _influence(checks, notes)
-    rank = _ranks(checks)
+    rank = None
+    if checks.has("retrieval_rank"):
+        rank, _ = checks.numbers("retrieval_rank")
+        checks.flag(np.isnan(rank), "retrieval_rank", "a number, 1 for the first passage")
 
     usable = np.flatnonzero(~checks.bad)
     key = text_codes(checks.text("query_id" if checks.has("query_id") else "question"), strip=True)
@@ -157,15 +151,17 @@ def _check_rows(checks: ColumnChecks) -> _Rows:
     else:
         _from_one(checks, rank, grouping, usable, notes)
     _duplicates(checks, grouping, usable)
-    _too_many(checks, grouping, usable)
+    # A question cut off at the limit would look complete, so it is left out as a whole.
+    too_long = np.bincount(grouping.group)[grouping.group] > MAX_PASSAGES
+    checks.flag(usable[too_long], "question", f"a question with at most {MAX_PASSAGES} passages")
 
     still = ~checks.bad[usable]
     kept = usable[still]
     codes, left = pd.factorize(grouping.group[still])
     grouping = Grouping(np.asarray(codes, np.int64), grouping.question[left], grouping.run[left])
-    if grouping.n_repeated:
+    if n_repeated := np.unique(grouping.question[grouping.run > 1]).size:
         notes.append(
-            f"In the file more than once, as separate runs: {counted(grouping.n_repeated, 'question')}; "
+            f"In the file more than once, as separate runs: {counted(n_repeated, 'question')}; "
             "each run became a question of its own (its id ends in -2, -3 …)."
         )
     _incomplete_note(checks, key, kept, notes)
@@ -211,14 +207,6 @@ def _unit_interval(checks: ColumnChecks, field: str, needed: bool) -> Floats:
     return np.asarray(np.clip(values, 0, 1))
 
 
-def _ranks(checks: ColumnChecks) -> Floats | None:
-    if not checks.has("retrieval_rank"):
-        return None
-    values, _ = checks.numbers("retrieval_rank")
-    checks.flag(np.isnan(values), "retrieval_rank", "a number, 1 for the first passage")
-    return values
-
-
 def _from_one(checks: ColumnChecks, rank: Floats, grouping: Grouping, usable: Ints, notes: list[str]) -> None:
     """Shift ranks that count from 0 in every question; ranks below 1 are errors otherwise."""
     lowest = np.full(grouping.question.size, np.inf)
@@ -238,12 +226,6 @@ def _duplicates(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
     again = repeated(grouping.group, text_codes(checks.text("passage_id"), strip=True)[usable])
     checks.flag(usable[blank], "passage_id", "the id of the passage")
     checks.flag(usable[again & ~blank], "passage_id", "an id that no earlier row of the question has")
-
-
-def _too_many(checks: ColumnChecks, grouping: Grouping, usable: Ints) -> None:
-    # A question cut off at the limit would look complete, so it is left out as a whole.
-    long = np.bincount(grouping.group) > MAX_PASSAGES
-    checks.flag(usable[long[grouping.group]], "question", f"a question with at most {MAX_PASSAGES} passages")
 
 
 def _incomplete_note(checks: ColumnChecks, key: Ints, kept: Ints, notes: list[str]) -> None:
@@ -269,10 +251,7 @@ def _warn_within(checks: ColumnChecks, rank: Floats, grouping: Grouping, kept: I
 
 
 def _repeated_texts(column: pd.Series, kept: Ints, group: Ints) -> Bools:
-    """Return which kept rows have the text of an earlier row of their group; blank ones do not count.
-
-    Some groups at a time: a comparison of all texts takes as much memory again as they do.
-    """
+    """Return which kept rows repeat a text of their group; some groups at a time, to save memory."""
     again = np.zeros(kept.size, dtype=bool)
     part = (np.cumsum(np.bincount(group)) // _COMPARED)[group]
     for rows in np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part))[:-1]):
@@ -282,10 +261,7 @@ def _repeated_texts(column: pd.Series, kept: Ints, group: Ints) -> Bools:
 
 
 def _query_table(checks: ColumnChecks, rows: _Rows) -> pd.DataFrame:
-    """Return the table ``queries``: the first row of each question speaks for all of them.
-
-    Rows that say otherwise get a warning.
-    """
+    """Return the table ``queries``: the first row of each question speaks for all of them."""
     group = rows.grouping.group
     first = rows.kept[first_rows(group)]
     columns: dict[str, object] = {
@@ -294,14 +270,11 @@ def _query_table(checks: ColumnChecks, rows: _Rows) -> pd.DataFrame:
     }
     for definition in QUERIES.columns:
         if definition.name in checks.mapping and checks.has(definition.name):
-            _warn_where_differing(checks, rows, first, definition.name)
-            if definition.name in _DONE:
-                continue
-            if definition.type == "list":
-                cells = checks.text(definition.name).iloc[first]
-                columns[definition.name] = [_listed(cell) for cell in cells]
-            else:
-                columns[definition.name] = _values(checks, definition, first)
+            codes = text_codes(checks.text(definition.name))
+            differs = rows.kept[codes[rows.kept] != codes[first][group]]
+            checks.flag(differs, definition.name, _SAME, "warning")
+            if definition.name not in _DONE:
+                columns[definition.name] = checks.values(definition.name, definition, first)
     if "answer" in columns:
         columns["answer_status"] = _statuses(pd.Series(columns["answer"]))
     elif "answer" in checks.mapping:
@@ -329,7 +302,7 @@ def _passage_table(checks: ColumnChecks, rows: _Rows, queries: pd.DataFrame) -> 
     for definition in PASSAGES.columns:
         name = definition.name
         if name in checks.mapping and name not in _DONE and checks.has(name):
-            columns[name] = _values(checks, definition, kept)
+            columns[name] = checks.values(name, definition, kept)
     return pd.DataFrame(columns, copy=False)
 
 
@@ -341,26 +314,6 @@ def _query_ids(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64]) -> p
         number = pd.Series(pd.factorize(rows.grouping.question)[0] + 1).astype("str")
         base = "q" + number.str.zfill(max(4, int(number.str.len().max())))
     return (base + ("-" + run.astype("str")).where(run > 1, "")).array
-
-
-def _values(checks: ColumnChecks, definition: Column, rows: NDArray[np.int64]) -> object:
-    name = definition.name
-    if definition.type in ("float", "int"):
-        numbers = checks.optional_numbers(name, definition)
-        return numbers if rows.size == numbers.size else numbers[rows]
-    if definition.type == "bool":
-        return checks.optional_flags(name).take(rows).array
-    text = some_rows(checks.text(name), rows)
-    # A blank answer is an answer; any other blank text is not there.
-    blank = is_blank(text)
-    return (text if name == "answer" or not blank.any() else text.mask(blank)).array
-
-
-def _warn_where_differing(checks: ColumnChecks, rows: _Rows, first: NDArray[np.int64], name: str) -> None:
-    codes = text_codes(checks.text(name))
-    differs = codes[rows.kept] != codes[first][rows.grouping.group]
-    expected = "the same value in all rows of the question; the first was used"
-    checks.flag(rows.kept[differs], name, expected, "warning")
 
 
 def _ablated(answer: pd.Series, influence: NDArray[np.float64]) -> dict[str, object]:
@@ -377,19 +330,6 @@ def _statuses(answers: pd.Series) -> pd.Series:
     return pd.Series(names.reindex(codes).array).where(codes >= 0).array
 
 
-def _listed(cell: str) -> list[str] | None:
-    """Read reference answers: a JSON list of texts, or one text."""
-    cell = cell.strip()
-    if cell.startswith("[") and cell.endswith("]"):
-        try:
-            entries = read_json(cell)
-        except ValueError:
-            return [cell]
-        if all(isinstance(entry, str) for entry in entries):
-            return entries[:MAX_LIST] or None
-    return [cell] if cell else None
-
-
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """Rows sorted into runs of questions.
@@ -401,11 +341,6 @@ class Grouping:
     group: Ints
     question: Ints
     run: Ints
-
-    @property
-    def n_repeated(self) -> int:
-        """How many questions occur in the file more than once."""
-        return int(np.unique(self.question[self.run > 1]).size)
 
 
 def group_rows(question: Ints, passage: Ints | None) -> Grouping:

@@ -8,12 +8,17 @@ from typing import Any, NamedTuple
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique
-from core.sources.formats.kept import is_kept, keep, keep_file, kept_file, with_kept
+from core.sources.fields import MAX_LIST, FieldError, Fields, as_id, read_each, unique, without_null
 from core.sources.formats.messages import ASSISTANT, USER, content_text, last_text
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords
-from core.sources.formats.writing import to_document
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage
+from core.sources.formats.writing import (
+    is_kept,
+    keep,
+    keep_file,
+    kept_file,
+    to_document,
+    with_kept,
+)
 from core.sources.report import IssueLog, shorten
 from core.text.strict import finite
 
@@ -64,14 +69,17 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         fields = Fields(file.tasks[row - 1], row, IssueLog() if row in good else log, "tasks.")
         record, found = _read_task(fields, file.documents)
         good.add(row)
-        entry = {"place": row, "task": _without_null(file.tasks[row - 1])}
+        entry = {"place": row, "task": without_null(file.tasks[row - 1])}
         if result is not None:
-            passages, found = _own_passages(result, file.documents) or (record.passages, found)
+            contexts = _items(result.record.get("contexts")) or _tool_documents(result.record.get("output"))
+            passages, found = (
+                _passages_of(contexts, result, file.documents) if contexts else (record.passages, found)
+            )
             reported = {**_scores_of(result), MODEL: result.required_id("model_id"), **record.reported}
             record = replace(record, answer=_answer_of(result), passages=passages, reported=reported)
-            entry["result"] = _without_null(result.record)
+            entry["result"] = without_null(result.record)
         used.update(found)
-        entry["documents"] = {i: _without_null(file.documents[i]) for i in found}
+        entry["documents"] = {i: without_null(file.documents[i]) for i in found}
         record = replace(record, record_id=record_id)
         return keep(NAME, record, _entry(record), entry)
 
@@ -183,10 +191,7 @@ def _entry(record: Record) -> dict[str, Any]:
 
 
 def _with_documents(record_id: str, entry: Mapping[str, Any], documents: dict[str, Any]) -> dict[str, Any]:
-    """Add the documents of a record to those of the file, and return its task with their names there.
-
-    Ids of passages are unique within their question only: another text under a taken name gets a new one.
-    """
+    """Add the documents of a record to those of the file; return its task with their names there."""
     task, names = dict(entry["task"]), {}
     for document_id, document in entry["documents"].items():
         name = document_id
@@ -208,10 +213,7 @@ def _scores(record: Record) -> dict[tuple[str, str], Any]:
 
 
 def _made_up(records: Sequence[Record]) -> dict[str, Any]:
-    """Declare the models and metrics of records: as metric a number that every record has, or a text.
-
-    InspectorRAGet leaves out every task that lacks one of the numbers declared, so others stay undeclared.
-    """
+    """Declare models and metrics: InspectorRAGet leaves out every task that lacks a declared number."""
     models = dict.fromkeys(_entry(record)["result"]["model_id"] for record in records)
     kinds: dict[str, list[bool]] = {}
     for record in records:
@@ -235,19 +237,12 @@ def _made_up(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _without_null(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if value is not None}
-
-
 def _items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 class _File(NamedTuple):
-    """The parts of a file: tasks and results as in version 2, documents by id, and all else at its top.
-
-    ``models`` holds the ids of the models that are declared, and of those that results name.
-    """
+    """The parts of a file as in version 2; ``models`` are those declared, and those that results name."""
 
     version: int
     tasks: Sequence[Any]
@@ -271,9 +266,7 @@ def _open_file(content: Content, log: IssueLog) -> _File:
     if version < 2:
         tasks = [_task_from_v1(task) for task in tasks]
         results = [_result_from_v1(result) for result in results]
-    declared = value.get("models")
-    ids = [_id_of(entry, "model_id") for entry in (declared if isinstance(declared, list) else [])]
-    ids += [_id_of(entry, "model_id") for entry in results]
+    ids = [_id_of(entry, "model_id") for entry in (*_items(value.get("models")), *results)]
     models = tuple(dict.fromkeys(i for i in ids if i is not None))
     top = {str(name): v for name, v in value.items() if name not in _OWN and v is not None}
     return _File(version, tasks, results, _documents(value.get("documents"), log), models, top)
@@ -285,10 +278,7 @@ def _id_of(entry: object, name: str) -> str | None:
 
 
 def _read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]:
-    """Read a task as a record without an answer, with the ids of its documents.
-
-    `FieldError` without an id or a question, and for types other than question answering.
-    """
+    """Read a task as a record without an answer, with the ids of its documents."""
     task_id = fields.required_id("task_id")
     task_type = fields.record.get("task_type")
     if not isinstance(task_type, str) or task_type not in TYPES:
@@ -307,11 +297,7 @@ def _read_task(fields: Fields, documents: Documents) -> tuple[Record, list[str]]
 
 
 def _passages_of(contexts: Sequence[Any], fields: Fields, documents: Documents) -> Found:
-    """Return the passages that contexts name.
-
-    A context is an id, an object with ``document_id``, or holds text itself (then no document is needed). An
-    unknown document gives a passage without text.
-    """
+    """Return the passages that contexts name by an id, or hold; an unknown document has no text."""
     found: list[RecordPassage] = []
     used: list[str] = []
     for place, context in enumerate(contexts):
@@ -334,14 +320,6 @@ def _passages_of(contexts: Sequence[Any], fields: Fields, documents: Documents) 
     return tuple(named), used
 
 
-def _own_passages(result: Fields, documents: Documents) -> Found | None:
-    """Return the passages of the result itself; None where the task's are meant."""
-    contexts = result.record.get("contexts")
-    if not isinstance(contexts, list) or not contexts:
-        contexts = _tool_documents(result.record.get("output"))
-    return _passages_of(contexts, result, documents) if contexts else None
-
-
 def _answer_of(fields: Fields) -> str | None:
     """Return the last message of the model."""
     value = fields.record.get("output")
@@ -362,7 +340,9 @@ def _scores_of(fields: Fields) -> dict[tuple[str, str], float | str]:
             fields.warn(path, annotators, "a named metric with its annotators")
             continue
         for annotator, score in annotators.items():
-            value = _value(annotator, score)
+            named = not annotator or as_id(annotator) is not None
+            value = score.get("value") if named and isinstance(score, Mapping) else None
+            value = content_text(value) if isinstance(value, str) else finite(value)
             if value is None:
                 fields.warn(
                     f"{path}.{shorten(annotator)}", score, "an object with a value: a number or a text"
@@ -376,7 +356,7 @@ def _documents(value: object, log: IssueLog) -> dict[str, Mapping[str, Any]]:
     documents: dict[str, Mapping[str, Any]] = {}
     if value is not None and not isinstance(value, list):
         log.add(None, "documents", value, "a list of documents", "warning")
-    for row, entry in enumerate(value if isinstance(value, list) else (), start=1):
+    for row, entry in enumerate(_items(value), start=1):
         document_id = _id_of(entry, "document_id")
         if document_id is None:
             log.add(row, "documents", entry, "an object with document_id and text", "warning")
@@ -427,13 +407,6 @@ def _result_from_v1(result: object) -> object:
     return new
 
 
-def _value(annotator: str, score: object) -> float | str | None:
-    if (annotator and as_id(annotator) is None) or not isinstance(score, Mapping):
-        return None
-    value = score.get("value")
-    return content_text(value) if isinstance(value, str) else finite(value)
-
-
 def _references(fields: Fields) -> tuple[str, ...]:
     """Return the targets that are texts."""
     texts = []
@@ -449,12 +422,8 @@ def _references(fields: Fields) -> tuple[str, ...]:
 
 def _tool_documents(messages: object) -> Sequence[Any]:
     """Return the documents of the last tool message with any."""
-    for message in reversed(messages if isinstance(messages, list) else []):
-        if isinstance(message, Mapping) and message.get("type") == "documents":
-            content = message.get("content")
-            if isinstance(content, list) and content:
-                return content
-    return ()
+    found = [m for m in _items(messages) if isinstance(m, Mapping) and m.get("type") == "documents"]
+    return next(filter(None, (_items(message.get("content")) for message in reversed(found))), ())
 
 
 FORMAT = Format(

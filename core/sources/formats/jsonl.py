@@ -10,11 +10,17 @@ from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import Fields
 from core.sources.formats import flat
-from core.sources.formats.judged import may_judge
-from core.sources.formats.kept import is_kept
-from core.sources.formats.records import SIGNALS, Record, RecordPassage, question_of
-from core.sources.formats.types import Format, ReadRecords, as_dataset
-from core.sources.formats.writing import to_lines
+from core.sources.formats.records import (
+    SIGNALS,
+    Format,
+    ReadRecords,
+    Record,
+    RecordPassage,
+    as_dataset,
+    may_judge,
+    question_of,
+)
+from core.sources.formats.writing import is_kept, to_lines
 from core.sources.question import FIELDS, names_of, question_record, read_question, row_of_cells
 from core.sources.report import IssueLog
 
@@ -125,7 +131,7 @@ def _line(record: Record, named: bool) -> dict[str, Any]:
         ],
     }
     further = {name: value for (name, by), value in reported.items() if not by and name not in _OWN}
-    return flat.without_none(line) | further
+    return flat.filled(line) | further
 
 
 FORMAT = Format(

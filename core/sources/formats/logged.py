@@ -1,8 +1,6 @@
 """Tools that log each call of an application: their records as spans, by a table of field names a tool.
 
-What a call was given and what it returned, when, and inside which other call: every such tool writes that,
-each under names of its own. Here the names are looked up; question, answer and passages are then found as in
-any other trace (see `core.sources.formats.trace`).
+Question, answer and passages are then found as in any other trace (see `core.sources.formats.trace`).
 """
 
 from __future__ import annotations
@@ -13,14 +11,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.errors import InputError
-from core.sources.cells import literal
 from core.sources.content import Content
-from core.sources.fields import FieldError, as_id, read_each
+from core.sources.fields import FieldError, as_id, literal, read_each, said_number, without_null
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
-from core.sources.formats.records import Record
+from core.sources.formats.records import Format, ReadRecords, Record, count_names
 from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.objects import as_passage
+from core.sources.question import as_passage
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 
@@ -88,10 +84,7 @@ class Tool:
 
 
 def at(entry: Any, paths: Names) -> Any:
-    """Return what is at the first of these dotted paths that is there; numbers are places in a list.
-
-    A name may have dots of its own, as attributes of spans have.
-    """
+    """Return what is at the first of these dotted paths that is there; numbers are places in a list."""
     found = (_reached(entry, path) for path in paths)
     return next((value for value in found if value is not None and value != ""), None)
 
@@ -138,7 +131,7 @@ def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
         return _record(tool, record_id, spans, log)
 
     spans = [span for held in found for span in held]
-    records, without, notes = read_traces(spans, "call", log, record, lambda held: held[0].trace_id)
+    records, without, notes = read_traces(spans, "call", log, record)
     if bare := sum(not record.passages for record in records):
         notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
     scores = {name for record in records for name, _ in record.reported}
@@ -255,7 +248,7 @@ def _fields(document: Any) -> dict[str, Any]:
     own = passage.passage_id if passage.passage_id != "p1" else None
     title = {"title": passage.title} if passage.title else None
     values = {"content": passage.text, "id": own, "score": passage.score, "metadata": title}
-    return {name: value for name, value in values.items() if value is not None}
+    return without_null(values)
 
 
 def _documents(value: Any, loose: bool = False, depth: int = 0) -> list[Any]:
@@ -311,17 +304,10 @@ def _scores(tool: Tool, call: Span) -> dict[tuple[str, str], Any]:
         found |= {} if value is None else {(name, ""): value}
     if tool.not_scores is not None and call.top:
         for name, value in call.record.items():
-            number = finite(_parsed_number(value))
+            number = said_number(value)
             if number is not None and name not in tool.own() and not tool.not_scores.search(name):
                 found[name, ""] = number
     return found
-
-
-def _parsed_number(value: Any) -> Any:
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return None
 
 
 _LENS = "record_attributes.ai.observability"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.errors import InputError
 from core.schema import TABLES, Column
-from core.sources.checks import ColumnChecks
 from core.sources.content import Content
 from core.sources.fields import Rejected
-from core.sources.formats.types import Format, ReadRecords
+from core.sources.formats.records import Format, ReadRecords
 from core.sources.mapping import suggest_mapping
 from core.sources.report import IssueLog, shorten
+from core.sources.table import ColumnChecks
 from core.text.abstention import answer_status
-from core.text.strict import read_json
 
 # What a column is called in a file where several tables have one of its name.
 _CALLED = {
@@ -109,30 +107,16 @@ def _read(content: Content, log: IssueLog, row: str, fields: Fields) -> ReadReco
     checks = ColumnChecks(frame, mapping, log, decimal_comma=False)
     for name in ("question", *([row] if row in ("claim", "validator") else [])):
         checks.flag((checks.text(name).str.strip() == "").to_numpy(), name, f"a {name}")
-    typed = pd.DataFrame({name: _values(checks, name, fields[name][1]) for name in mapping})
+    kept = np.flatnonzero(~checks.bad)
+    typed = pd.DataFrame({name: checks.values(name, fields[name][1], kept) for name in mapping})
     if labels is not None and "support_label" not in typed:
-        typed["support_label"] = labels
-    typed = _numbered(typed[~checks.bad].reset_index(drop=True))
+        typed["support_label"] = labels.array[kept]
+    typed = _numbered(typed)
     tables = {table: _table(typed, table, fields) for table in dict.fromkeys(t for t, _ in fields.values())}
     bad = np.flatnonzero(checks.bad)
     rejected: list[Rejected] = [(int(frame.index[i]), str(checks.reason[i]), rows[i]) for i in bad]
     unused = tuple(name for name in frame if name not in mapping.values())
     return ReadRecords((), rejected, unused=unused, tables=tables, n_rows=len(typed))
-
-
-def _values(checks: ColumnChecks, name: str, column: Column) -> Any:
-    if column.type in ("float", "int"):
-        return checks.optional_numbers(name, column)
-    if column.type == "bool":
-        return checks.optional_flags(name)
-    text = checks.text(name)
-    if column.type == "list":
-        return pd.Series([_listed(cell) for cell in text], index=text.index, dtype="object")
-    if column.values:
-        odd = ~text.isin(("", *column.values)).to_numpy()
-        checks.flag(odd & ~checks.bad, name, f"one of {', '.join(column.values)}", "warning")
-        text = text.mask(odd)
-    return text if name in ("answer", "sample") else text.mask(text.str.strip() == "")
 
 
 def _numbered(typed: pd.DataFrame) -> pd.DataFrame:
@@ -174,15 +158,6 @@ def _table(typed: pd.DataFrame, table: str, fields: Fields) -> pd.DataFrame:
     if table == "claims" and "verdict" not in found:
         found["scored"] = "support" in typed
     return found.reset_index(drop=True)
-
-
-def _listed(cell: str) -> list[Any] | None:
-    """Return the texts of a cell: a JSON list, or one text."""
-    try:
-        found = read_json(cell)
-    except ValueError:
-        found = cell
-    return found if isinstance(found, list) else [cell] if cell.strip() else None
 
 
 _ROWS = {

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.sources.cells import literal
-from core.sources.fields import text_problem
+from core.sources.fields import literal, text_problem
 from core.text.strict import read_json
 
 USER = ("user", "human")
@@ -26,10 +25,7 @@ _CHAT_TEXT = re.compile(r"""TextContent\(text=('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content: a text, or a list of texts and objects with ``text``.
-
-    Parts without text are left out; None without any text.
-    """
+    """Return the text of a message: a text, or its parts that have any; None without."""
     if isinstance(content, str):
         return None if text_problem(content) else content
     if isinstance(content, Mapping):
@@ -76,10 +72,7 @@ def value_text(value: object, mime_type: object, names: Sequence[str]) -> str | 
 
 
 def last_reply(value: object) -> str | None:
-    """Return the last of the ``replies`` in what a Haystack component returned, or a pipeline of components.
-
-    A chat message among them is written as Python prints it.
-    """
+    """Return the last of the ``replies`` of a Haystack component, or of a pipeline of components."""
     try:
         found = read_json(value, repair=True) if isinstance(value, str) else value
     except ValueError:
@@ -111,10 +104,10 @@ def _inside(value: Any, names: Sequence[str], depth: int) -> str | None:
         return content_text(only) if isinstance(only, str) else None
     if isinstance(value, Sequence) and value:
         # Of messages, batches and choices the last (mostly only) one counts; of content parts all do.
-        parts = content_text(value) if all(_is_part(part) for part in value) else None
+        is_content = all(
+            isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)
+            for part in value
+        )
+        parts = content_text(value) if is_content else None
         return parts if parts is not None else _inside(value[-1], names, depth + 1)
     return None
-
-
-def _is_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str)

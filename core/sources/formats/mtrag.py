@@ -10,8 +10,7 @@ from core.sources.content import Content
 from core.sources.fields import FieldError, Fields, read_each, unique
 from core.sources.formats import flat
 from core.sources.formats.messages import ASSISTANT, USER, last_text, message_text
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage, count_names
 from core.sources.report import IssueLog, counted
 
 _TELLTALE = ("task_id", "conversation_id", "targets", "predictions")

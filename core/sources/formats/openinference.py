@@ -13,8 +13,7 @@ from typing import Any
 from core.errors import InputError
 from core.sources.content import Content
 from core.sources.fields import FieldError, as_id, read_each
-from core.sources.formats.kept import keep, with_kept
-from core.sources.formats.records import Record
+from core.sources.formats.records import Format, ReadRecords, Record
 from core.sources.formats.trace import (
     DOCUMENTS,
     EPOCH,
@@ -27,8 +26,7 @@ from core.sources.formats.trace import (
     read_traces,
     time_of,
 )
-from core.sources.formats.types import Format, ReadRecords
-from core.sources.formats.writing import to_lines
+from core.sources.formats.writing import keep, to_lines, with_kept
 from core.sources.report import IssueLog, counted
 from core.text.strict import clean, read_json
 
@@ -69,11 +67,7 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         dropped[0] += trace.n_dropped
         return keep(NAME, trace.record, _spans(trace.record, {}), _spans(trace.record, trace.own))
 
-    def shown(held: Sequence[Span]) -> dict[str, Any]:
-        kinds = [span.kind for span in held][:20]
-        return {"trace_id": held[0].trace_id, "spans": len(held), "kinds": kinds}
-
-    records, without, notes = read_traces(spans, "span", log, record, shown)
+    records, without, notes = read_traces(spans, "span", log, record)
     if without:
         notes.append(f"{counted(len(without), 'trace')} left out: nothing retrieved or nothing asked.")
     if dropped[0]:

@@ -8,12 +8,18 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import Fields, as_id, read_each
-from core.sources.formats.kept import is_kept, keep, with_kept
+from core.sources.fields import Fields, as_id, read_each, without_null
 from core.sources.formats.messages import content_text
-from core.sources.formats.records import ENTAILMENT, Record, RecordClaim, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.formats.writing import to_document
+from core.sources.formats.records import (
+    ENTAILMENT,
+    Format,
+    ReadRecords,
+    Record,
+    RecordClaim,
+    RecordPassage,
+    count_names,
+)
+from core.sources.formats.writing import is_kept, keep, to_document, with_kept
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
 
@@ -117,7 +123,7 @@ def _record(fields: Fields, record_id: str, samples: tuple[str, ...]) -> Record:
         reported=_numbers(fields),
         kind=kind,
     )
-    return keep(NAME, record, _entry(record), {k: v for k, v in fields.record.items() if v is not None})
+    return keep(NAME, record, _entry(record), without_null(fields.record))
 
 
 def _columns(fields: Fields) -> tuple[list[str], dict[str, dict[str, float | None]]]:
@@ -191,6 +197,7 @@ def _numbers(fields: Fields) -> dict[tuple[str, str], float]:
 
 def _entry(record: Record) -> dict[str, Any]:
     claims = [claim for claim in record.claims if claim.side == "answer"]
+    judged = [claim for claim in claims if claim.support]
     numbers = {name: v for (name, _), v in record.reported.items() if finite(v) is not None}
     evidence = {n.removeprefix(_PREFIX): value for n, value in numbers.items() if n.startswith(_PREFIX)}
     entry = {
@@ -200,10 +207,13 @@ def _entry(record: Record) -> dict[str, Any]:
         "atomic_facts": [claim.text for claim in claims],
         _DETAILS[0]: [_detail(claim, record) for claim in claims],
         **{name: v for name, v in numbers.items() if name not in _READ and not name.startswith(_PREFIX)},
-        "cem_matrix": _matrix(record, claims),
+        "cem_matrix": {
+            p.passage_id: {c.text: _number(c.support.get(p.passage_id)) for c in judged}
+            for p in (record.passages if judged else ())
+        },
         _EVIDENCE: evidence or _importance(record, claims),
     }
-    return {name: value for name, value in entry.items() if value is not None}
+    return without_null(entry)
 
 
 def _detail(claim: RecordClaim, record: Record) -> dict[str, Any]:
@@ -220,14 +230,6 @@ def _number(support: str | float | None) -> float | None:
     if isinstance(support, str):
         return 1.0 if support == ENTAILMENT else 0.0
     return support
-
-
-def _matrix(record: Record, claims: Sequence[RecordClaim]) -> dict[str, dict[str, Any]]:
-    judged = [claim for claim in claims if claim.support]
-    return {
-        passage.passage_id: {claim.text: _number(claim.support.get(passage.passage_id)) for claim in judged}
-        for passage in (record.passages if judged else ())
-    }
 
 
 def _importance(record: Record, claims: Sequence[RecordClaim]) -> dict[str, float]:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.sources.cells import number_of, with_cells
 from core.sources.content import Content
-from core.sources.fields import FieldError, Fields, as_id, unique
+from core.sources.fields import FieldError, Fields, as_id, number_of, unique, with_cells
 from core.sources.formats import flat
-from core.sources.formats.records import Record, RecordPassage
-from core.sources.formats.types import Format, ReadRecords, count_names
+from core.sources.formats.records import Format, ReadRecords, Record, RecordPassage, count_names
 from core.sources.formats.writing import to_lines
 from core.sources.report import IssueLog
 
@@ -124,7 +122,7 @@ def _sample(record: Record, named: bool) -> dict[str, Any]:
         "ground_truths": list(record.references) if len(record.references) > 1 else None,
         **{name: value for name, value in kept.items() if value},
     }
-    return flat.without_none(sample) | flat.further_fields(record, _OWN)
+    return flat.filled(sample) | flat.further_fields(record, _OWN)
 
 
 FORMAT = Format(

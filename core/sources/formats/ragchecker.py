@@ -8,23 +8,23 @@ from typing import Any
 
 from core.errors import InputError
 from core.sources.content import Content
-from core.sources.fields import Fields, as_id, read_each, text_problem, unique
-from core.sources.formats.kept import keep, keep_file, kept_file, with_kept
+from core.sources.fields import Fields, as_id, read_each, text_problem, unique, without_null
 from core.sources.formats.records import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
+    Format,
+    ReadRecords,
     Record,
     RecordClaim,
     RecordPassage,
+    count_names,
 )
-from core.sources.formats.types import Format, ReadRecords, count_names
-from core.sources.formats.writing import to_document
+from core.sources.formats.writing import keep, keep_file, kept_file, to_document, with_kept
 from core.sources.report import IssueLog, counted
 
 NAME = "ragchecker"
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
-Orientation = str  # what the rows of a matrix are: claims, passages, or over a whole file mixed
 _ENTAILED_FROM = 0.5  # of a probability, as everywhere unless another threshold is chosen
 _WANTED = "Entailment, Neutral or Contradiction"
 # Side of a claim -> where the file has the claims, their labels per passage, and against the other text.
@@ -50,34 +50,16 @@ def read(content: Content, log: IssueLog) -> ReadRecords:
         raise InputError(
             f'{content.name} is not a RAGChecker file; expected a JSON object with a list "results".'
         )
-    orientation = _orientation(entries)
     given = [as_id(entry.get("query_id")) if isinstance(entry, Mapping) else None for _, entry in entries]
     ids = dict(zip([row for row, _ in entries], unique(given, "q"), strict=True))
-    records, rejected = read_each(
-        entries, log, lambda row, entry: _record(Fields(entry, row, log), orientation, ids[row])
-    )
+    records, rejected = read_each(entries, log, lambda row, entry: _record(Fields(entry, row, log), ids[row]))
     rest = {name: value for name, value in whole.items() if name not in ("results", "metrics")}
     metrics = {"metrics": whole["metrics"], "n": len(entries)} if whole.get("metrics") else {}
-    return ReadRecords(
-        keep_file(records, NAME, {"rest": rest, **metrics}), rejected, _notes(orientation, given)
-    )
-
-
-def _notes(orientation: Orientation, given: Sequence[str | None]) -> tuple[str, ...]:
-    notes = []
-    if orientation == "passages":
-        notes.append(
-            "The matrices of this file list passages first, not claims as RAGChecker does; they were turned."
-        )
-    if orientation == "mixed":
-        notes.append(
-            "Some matrices of this file list claims first, others passages; square ones were not read."
-        )
+    notes: tuple[str, ...] = ()
     if changed := len(given) - len(set(given) - {None}):
-        notes.append(
-            f"Ids were made for {counted(changed, 'question')} without one, or with that of another."
-        )
-    return tuple(notes)
+        made = f"{counted(changed, 'question')} without one, or with that of another"
+        notes = (f"Ids were made for {made}.",)
+    return ReadRecords(keep_file(records, NAME, {"rest": rest, **metrics}), rejected, notes)
 
 
 def write(records: Sequence[Record]) -> bytes:
@@ -99,27 +81,11 @@ def _entries(content: Content) -> Sequence[tuple[int, Any]]:
     return list(enumerate(results, start=1)) if isinstance(results, list) else content.entries
 
 
-def _orientation(entries: Sequence[tuple[int, Any]]) -> Orientation:
-    """Detect from all matrices of a file whether their rows are claims (the rule) or passages.
-
-    A square matrix fits both ways, so the others decide; what has neither shape is ignored.
-    """
-    found = set[Orientation]()
-    for entry in (entry for _, entry in entries if isinstance(entry, Mapping)):
-        for name, matrix, _ in SIDES.values():
-            given = entry.get(name), entry.get("retrieved_context")
-            sizes = [len(held) for held in given if isinstance(held, (list, tuple)) and held]
-            # A matrix without cells has no orientation.
-            if len(sizes) == 2 and len(fits := _fits(entry.get(matrix), *sizes)) == 1:
-                found |= fits
-    return "mixed" if len(found) == 2 else next(iter(found), "claims")
-
-
-def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
+def _record(fields: Fields, record_id: str) -> Record:
     question = fields.required_text("query")
     reference = fields.text("gt_answer")
     passages = _passages(fields)
-    claims = [c for side in SIDES for c in _claims_of(side, fields, passages, orientation)]
+    claims = [c for side in SIDES for c in _claims_of(side, fields, passages)]
     fields.identifier("query_id")
     record = Record(
         record_id,
@@ -131,7 +97,7 @@ def _record(fields: Fields, orientation: Orientation, record_id: str) -> Record:
         reported={(name, NAME): value for name, value in fields.numbers("metrics").items()},
         judge=NAME if any(claim.support for claim in claims) else None,
     )
-    return keep(NAME, record, _result(record), {k: v for k, v in fields.record.items() if v is not None})
+    return keep(NAME, record, _result(record), without_null(fields.record))
 
 
 def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
@@ -149,13 +115,11 @@ def _passages(fields: Fields) -> tuple[RecordPassage, ...]:
     return tuple(RecordPassage(i, text) for i, text in zip(unique(ids), texts, strict=True))
 
 
-def _claims_of(
-    side: str, fields: Fields, passages: Sequence[RecordPassage], orientation: Orientation
-) -> list[RecordClaim]:
+def _claims_of(side: str, fields: Fields, passages: Sequence[RecordPassage]) -> list[RecordClaim]:
     """Return the claims of one side with their labels."""
     name, matrix, counterpart = SIDES[side]
     raw = fields.items(name)
-    labels = _label_matrix(fields, matrix, len(raw), len(passages), orientation)
+    labels = _label_matrix(fields, matrix, len(raw), len(passages))
     given = fields.items(counterpart)
     others = _labels_of(fields, counterpart, given, len(raw), "claim") if given else [None] * len(raw)
     claims = []
@@ -187,54 +151,33 @@ def _result(record: Record) -> dict[str, Any]:
         "retrieved_context": [{"doc_id": p.passage_id, "text": p.text or ""} for p in record.passages],
     }
     for side, (name, matrix, counterpart) in SIDES.items():
-        claims = [claim for claim in record.claims if claim.side == side and not _has_nothing_to_check(claim)]
+        claims = [
+            claim
+            for claim in record.claims
+            if claim.side == side
+            and (claim.relevance != "IRRELEVANT" or claim.support or claim.counterpart is not None)
+        ]
         if claims:
             result[name] = [claim.text for claim in claims]
-            result[matrix] = _matrix(claims, [p.passage_id for p in record.passages])
+            rows = [[_as_label(claim.support.get(p.passage_id)) for p in record.passages] for claim in claims]
+            complete = record.passages and all(label in LABELS for row in rows for label in row)
+            result[matrix] = rows if complete else None
             counterparts = [claim.counterpart for claim in claims]
             result[counterpart] = counterparts if all(counterparts) else None
     result["metrics"] = {name: value for (name, by), value in record.reported.items() if by == NAME}
     return {name: value for name, value in result.items() if value is not None and value != {}}
 
 
-def _matrix(claims: Sequence[RecordClaim], ids: Sequence[str]) -> list[list[Any]] | None:
-    rows = [[_as_label(claim.support.get(passage_id)) for passage_id in ids] for claim in claims]
-    complete = bool(ids) and all(label in LABELS for row in rows for label in row)
-    return rows if complete else None
-
-
-def _has_nothing_to_check(claim: RecordClaim) -> bool:
-    """Tell a claim that has nothing to be supported, and was compared with nothing."""
-    return claim.relevance == "IRRELEVANT" and not claim.support and claim.counterpart is None
-
-
-def _label_matrix(
-    fields: Fields, name: str, n_claims: int, n_passages: int, orientation: Orientation
-) -> list[Sequence[str | None]]:
-    """Return the labels of each claim, one per passage; None where not given.
-
-    Rows of the wrong length, cells that are no label and matrices of the wrong shape are noted as warnings.
-    A flat list is the column of a single passage.
-    """
+def _label_matrix(fields: Fields, name: str, n_claims: int, n_passages: int) -> list[Sequence[str | None]]:
+    """Return the labels of each claim, one per passage; None where not given, or not as they should be."""
     matrix: Sequence[Any] = fields.items(name)
-    unscored: list[Sequence[str | None]] = [[None] * n_passages for _ in range(n_claims)]
-    if not matrix or not n_claims:
-        if matrix and any(row != [] for row in matrix):
-            fields.warn(name, matrix, "claims that the labels belong to")
-        return unscored
-    if n_passages == 1 and len(matrix) == n_claims and not any(isinstance(row, list) for row in matrix):
-        matrix = [[label] for label in matrix]
-    fits = _fits(matrix, n_claims, n_passages)
-    turned = [list(column) for column in zip(*matrix, strict=True)] if "passages" in fits else []
-    if len(fits) == 2 and orientation == "mixed" and turned != matrix:
-        fields.warn(name, matrix, "a matrix whose shape tells claims from passages")
-        return unscored
-    if fits == {"passages"} or (len(fits) == 2 and orientation == "passages"):
-        matrix = turned or unscored
-    elif not fits and (orientation != "claims" or len(matrix) != n_claims):
+    if n_passages == 1 and not any(isinstance(row, list) for row in matrix):
+        matrix = [[label] for label in matrix]  # labels of an only passage
+    if matrix and len(matrix) == n_claims:
+        return [_labels_of(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+    if any(row != [] for row in matrix):
         fields.warn(name, matrix, f"{n_claims} rows (claims) of {n_passages} labels (passages)")
-        return unscored
-    return [_labels_of(fields, f"{name}[{place}]", row, n_passages) for place, row in enumerate(matrix)]
+    return [[None] * n_passages] * n_claims
 
 
 def _labels_of(fields: Fields, name: str, row: object, n: int, what: str = "passage") -> Sequence[str | None]:
@@ -253,17 +196,6 @@ def _as_label(support: str | float | None) -> str | None:
     if isinstance(support, float):
         return ENTAILMENT if support >= _ENTAILED_FROM else NEUTRAL
     return support if support in LABELS else None
-
-
-def _fits(matrix: object, n_claims: int, n_passages: int) -> set[Orientation]:
-    """Return what the rows of a matrix may be by its shape."""
-    if not isinstance(matrix, (list, tuple)) or not all(isinstance(row, (list, tuple)) for row in matrix):
-        return set()
-    widths, shapes = (
-        {len(row) for row in matrix},
-        {"claims": (n_claims, n_passages), "passages": (n_passages, n_claims)},
-    )
-    return {rows for rows, (n, m) in shapes.items() if len(matrix) == n and widths <= {m}}
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""What every other tool's file holds, in one form: one record per question with its answer and passages.
+"""What every other tool's file holds, in one form, and the description of a format that reads it so.
 
 An importer reads a file into records and `run_of` makes a run of them; `records_of` gives the records of
 any run back, and an exporter writes them. So each format is described once, in one module.
@@ -7,16 +7,19 @@ any run back, and an exporter writes them. So each format is described once, in 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from core.run import Run
 from core.schema import TABLES as SCHEMA
-from core.sources.fields import as_id, text_problem
+from core.sources.content import Content
+from core.sources.fields import Rejected, as_id, is_missing, said_number, text_problem, unique, without_null
 from core.sources.question import PassageIn, Question
+from core.sources.report import IssueLog, counted, shorten
 from core.text import answer_status
 from core.text.strict import finite
 
@@ -259,3 +262,133 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecords:
+    """The result of a format's reader.
+
+    ``rejected`` holds ``(number, reason, entry)`` of each entry that could not be used; the issue log says
+    the same with field and value. ``unused`` are the fields that no reader used. A table of whole columns
+    gives the ``tables`` of the run, made of ``n_rows`` rows; it may say itself what is ``possible``, what was
+    rejected (as a table) and which columns it took for which fields (``mapping``).
+    """
+
+    records: Sequence[Record]
+    rejected: Sequence[Rejected] | pd.DataFrame = ()
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    n_rows: int | None = None
+    possible: tuple[list[str], list[str]] | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file format.
+
+    ``name`` is as in ``--format``, ``title`` for people, ``suffix`` the ending of written files, with the
+    dot. ``recognise`` returns the number of tell-tale names found: 0 = not this format, and the largest wins.
+    ``read`` raises InputError only where the file as a whole is not of this format. Without ``write`` a
+    format is read only. ``losses`` are what a round trip loses, one sentence each. ``fields`` are what a user
+    may name columns for, with the format's own name of each; empty where records are not flat.
+    """
+
+    name: str
+    title: str
+    suffix: str
+    recognise: Callable[[Content], int]
+    read: Callable[[Content, IssueLog], ReadRecords]
+    write: Callable[[Sequence[Record]], bytes] | None
+    losses: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_used(names: Sequence[str], kept: bool = True) -> list[str]:
+    """Return the note on fields that are only kept, or not even that, if there are any."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(map(shorten, names[:_SHOWN]))
+    how = "Not used in calculations, only kept" if kept else "Columns not used"
+    return [f"{how}: {shown}{more}."] if names else []
+
+
+def as_dataset(name: str, corpus: bool = False) -> str:
+    """Return what to do with a file of questions; with ``corpus`` it has nothing to answer them from."""
+    documents = " --corpus DOCUMENTS" if corpus else ""
+    return f"run it with `python -m core analyze {name}{documents} --out RUN`, or on the page Live run"
+
+
+def count_names(present: set[str], telltale: Iterable[str], common: Iterable[str]) -> int:
+    """Return how many names of a format are there; 0 without one that only this format uses."""
+    n = len(present.intersection(telltale))
+    return n + len(present.intersection(common)) if n else 0
+
+
+CONFIDENCE = "confidence"
+_YES, _NO = ("true", "yes", "1", "1.0", "correct", "right"), ("false", "no", "0", "0.0", "incorrect", "wrong")
+Key = tuple[str, str]
+
+
+def judged(records: Sequence[Record]) -> tuple[list[Record], list[str], set[str]]:
+    """Return records with the labels and confidences that they report, a note on each, and their names.
+
+    A label is yes or no wherever the file has it; of judges of an answer who disagree none is believed. A
+    confidence is a number in [0, 1], under any name with that word.
+    """
+    keys = dict.fromkeys(key for record in records for key in record.reported)
+    found, notes, own = list(records), list[str](), list[Key]()
+    for wanted in LABELS:
+        own = [key for key in keys if _plain(key[0]) == wanted and _all(records, key, _truth)]
+        if own:
+            found = [_labelled(record, own) for record in found]
+            n = sum(record.correct is not None for record in found)
+            taken = ", ".join(shorten(name) for name in dict.fromkeys(name for name, _ in own))
+            notes.append(f"Correct or not is taken from {taken}: {counted(n, 'answer')}.")
+            break
+    sure = [key for key in keys if CONFIDENCE in _plain(key[0]) and _all(records, key, _share)]
+    if sure:
+        plain = [re.sub(r"\W+", "_", " ".join(key).lower()).strip("_") for key in sure]
+        names = dict(zip(sure, unique(plain), strict=True))
+        shares = ({name: _share(r.reported.get(key)) for key, name in names.items()} for r in found)
+        found = [replace(r, confidences=without_null(own)) for r, own in zip(found, shares, strict=True)]
+        notes.append(f"Confidences in [0, 1]: {', '.join(map(shorten, names.values()))}.")
+    return found, notes, {name for name, _ in (*own, *sure)}
+
+
+def may_judge(name: str) -> bool:
+    """Return whether a field of this name may hold a label or a confidence."""
+    return _plain(name) in LABELS or CONFIDENCE in _plain(name)
+
+
+def _labelled(record: Record, keys: Iterable[Key]) -> Record:
+    said = {key: value for key in keys if (value := _truth(record.reported.get(key))) is not None}
+    if len(set(said.values())) != 1:
+        return record
+    by = ", ".join(dict.fromkeys(judge or name for name, judge in said))
+    return replace(record, correct=next(iter(said.values())), correct_by=by)
+
+
+def _all(records: Iterable[Record], key: Key, read: Any) -> bool:
+    """Return whether some record has a value there, and all that have one can be read so."""
+    values = [record.reported.get(key) for record in records]
+    values = [v for v in values if v is not None and not (isinstance(v, str) and is_missing(v))]
+    return bool(values) and all(read(value) is not None for value in values)
+
+
+def _truth(value: Any) -> bool | None:
+    said = str(value).strip().lower() if isinstance(value, (str, int, float)) else ""
+    return True if said in _YES else False if said in _NO else None
+
+
+def _share(value: Any) -> float | None:
+    number = said_number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _plain(name: str) -> str:
+    """Return a name as `LABELS` has it; what stands before a full stop is who says so."""
+    return name.rpartition(".")[2].strip().lower().replace(" ", "_")

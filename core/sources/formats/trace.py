@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from core.sources.fields import FieldError, Fields, Rejected, as_id, read_each, unique
+from core.sources.fields import FieldError, Fields, Rejected, as_id, read_each, unique, without_null
 from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, content_text, last_reply, value_text
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.report import IssueLog, counted
@@ -65,26 +65,26 @@ def read_traces(
     what: str,
     log: IssueLog,
     record: Callable[[str, Sequence[Span]], Record],
-    shown: Callable[[Sequence[Span]], Any],
 ) -> tuple[list[Record], list[Rejected], list[str]]:
     """Read the spans of each trace by ``record``, which is given its id too.
 
-    Also return the traces left out, each as ``shown`` says, and a note on spans, which are called ``what``.
+    Also return the traces left out, and a note on spans, which are called ``what``.
     """
     traces: dict[str, list[Span]] = {}
     for span in spans:
         traces.setdefault(span.trace_id, []).append(span)
-    ids = unique([_record_id(held) for held in traces.values()], "q")
+    own = {
+        n: s.attributes[OWN_ID] for n, held in traces.items() for s in held[::-1] if OWN_ID in s.attributes
+    }
+    ids = unique([as_id(own.get(name)) or name for name in traces], "q")
     named = iter(zip(ids, traces.values(), strict=True))
-    entries = [(held[0].number, shown(held)) for held in traces.values()]
+    entries = [
+        (held[0].number, {"trace_id": name, "spans": len(held), "kinds": [span.kind for span in held][:20]})
+        for name, held in traces.items()
+    ]
     records, without = read_each(entries, log, lambda *_: record(*next(named)))
     note = f"{counted(len(spans), what)} in {counted(len(traces), 'trace')}; a trace is a question."
     return records, without, [note]
-
-
-def _record_id(spans: Sequence[Span]) -> str:
-    own = next((span.attributes[OWN_ID] for span in spans if OWN_ID in span.attributes), None)
-    return as_id(own) or spans[0].trace_id
 
 
 def read_trace(record_id: str, spans: Sequence[Span], log: IssueLog) -> Trace:
@@ -122,7 +122,7 @@ def _model_of(spans: Sequence[Span]) -> dict[str, Any]:
     last = next((span.attributes for span in reversed(spans) if span.kind == "LLM"), {})
     counts = {f"llm.token_count.{what}": last.get(f"llm.token_count.{what}") for what in _COUNTS}
     found = {"llm.model_name": as_id(last.get("llm.model_name")), **{n: finite(v) for n, v in counts.items()}}
-    return {name: value for name, value in found.items() if value is not None}
+    return without_null(found)
 
 
 def _sources(spans: Sequence[Span]) -> list[Span]:

@@ -3,10 +3,12 @@
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.calibration.weighted import whatif
 from core.confidence import (
     RANGES,
     THRESHOLD_VARIABLE,
@@ -174,3 +176,9 @@ def test_values_outside_the_range_are_seen():
     assert "llm is declared as 0 to 1, but 2 of 3 values lie outside, from -1 to 92" in found.sentence
     assert range_warning([0, 1, 1, 1, 1, 1], (0, 1)) is None
     assert range_warning([NAN, math.inf], (0, 1)) is None
+
+
+def test_what_a_threshold_lets_through():
+    found = whatif(np.array([0.895, 0.894, math.nan, 0.5]), np.array([1, 0, 1, math.nan]), 0.9)
+    assert found[:5] == (0.9, 3, 1, 1, 1) and found.coverage == pytest.approx(1 / 3)
+    assert whatif(np.array([math.nan]), np.array([1.0]), 0.0)[1:5] == (0, 0, 0, 0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from core.charts.claims import claims_heatmap
-from core.charts.claims.cells import heatmap_cells
+from core.charts.claims.heatmap import heatmap_cells
 from core.charts.theme import STYLES, alt_text
 from tests.core.charts.chart_claims import SENTENCE, one_answer
 from tests.core.charts.chart_runs import HOSTILE, shown_strings

@@ -28,7 +28,7 @@ from core.pipeline import fill
 from core.report.signals import signal_agreement
 from core.run import Run
 from core.schema import TABLES
-from core.sources.formats.importing import import_file
+from core.sources.formats import import_file
 from core.sources.simulation import SimulationOptions, simulate
 from core.validation.metrics import daily
 from core.validation.step import ValidationStep

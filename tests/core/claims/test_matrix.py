@@ -151,8 +151,6 @@ def test_losing_a_cell_never_makes_a_claim_unsupported(m, place):
 
 
 def test_the_matrix_of_one_answer():
-    m = ClaimEvidenceMatrix(
-        tuple("abcde"), tuple("pqr"), np.array(MIXED, dtype=float), np.ones(5, dtype=bool)
-    )
+    m = ClaimEvidenceMatrix(tuple("abcde"), np.array(MIXED, dtype=float), np.ones(5, dtype=bool))
     close(m.uncertainty, [0.5, 0.7, 0.8, nan, 0.5])
     close(m.support_maximum, [0.9, 0.4, 0.2, nan, 1])

@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from core.errors import InputError
-from core.sources.formats.importing import INFLUENCE_CSV, Imported, import_file
+from core.sources.formats import INFLUENCE_CSV, Imported, import_file
 from core.sources.mapping import PUBLISHED_COLUMNS
 from core.sources.templates import template_csv
 from core.spreadsheet import csv_bytes

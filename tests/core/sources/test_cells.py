@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sources.cells import Unreadable, is_missing, literal, number_of, with_cells
+from core.sources.fields import Unreadable, is_missing, literal, number_of, with_cells
 
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False, allow_infinity=False), st.text(st.characters(codec="utf-8"), max_size=8))  # fmt: skip
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=4), inner, max_size=3), max_leaves=12)  # fmt: skip

@@ -5,8 +5,7 @@ import pytest
 
 from core.errors import InputError, RunFormatError
 from core.run import Run
-from core.sources.continue_run import dataset_of, open_questions
-from core.sources.dataset import PassageIn, read_dataset
+from core.sources.dataset import PassageIn, dataset_of, open_questions, read_dataset
 from core.sources.formats import import_file
 from core.sources.formats.jsonl import FORMAT
 from core.sources.formats.records import Record, RecordPassage, records_of, run_of

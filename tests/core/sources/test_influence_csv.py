@@ -451,9 +451,8 @@ def test_runs_of_the_same_question(question, passage, expected):
     assert group(question, passage) == expected
 
 
-def test_number_of_repeated_questions():
+def test_a_question_that_comes_again_is_a_run_of_its_own():
     g = group_rows(np.array([0, 0, 1, 1, 0, 0, 0, 0]), np.array([0, 1, 0, 1, 0, 1, 0, 1]))
-    assert g.n_repeated == 1
     assert g.run.tolist() == [1, 1, 2, 3]
 
 

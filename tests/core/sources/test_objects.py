@@ -7,8 +7,7 @@ import pytest
 
 from core.errors import InputError
 from core.sources.fields import MAX_TEXT
-from core.sources.objects import as_passage
-from core.sources.question import PassageIn
+from core.sources.question import PassageIn, as_passage
 
 
 def test_a_text_is_a_passage_named_by_its_place():

@@ -124,7 +124,7 @@ def lines(answer: AnswerClaims, claim: int) -> list[str]:
     ][:1]
     unscored = int(np.isnan(m.probabilities[claim]).sum())
     if unscored:
-        said.append(f"{count(unscored, 'passage')} of {len(m.passages):,} not scored")
+        said.append(f"{count(unscored, 'passage')} of {len(answer.passage_ids):,} not scored")
     said.append(_removals(answer, claim))
     for words, meaning in (
         (answer.added, "Not in that answer span"),

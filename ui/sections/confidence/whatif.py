@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.calibration.decision import whatif
 from core.calibration.in_use import AUTO, COLUMNS, WEIGHTS_SETTING, write_weights
-from core.calibration.weighted import Weighting
+from core.calibration.weighted import Weighting, whatif
 from core.confidence import Compared, compare_confidences
 from core.confidence.analysis import ConfidenceAnalysis
 from core.text.display import count, number, p_text, percent

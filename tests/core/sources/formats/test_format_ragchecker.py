@@ -99,39 +99,11 @@ def test_claims_labels_and_metrics_are_where_they_belong():
     assert river.claims == (RecordClaim("This is a river.", "reference", {"d1": N}, counterpart=N),)
 
 
-def test_matrix_on_its_side_is_turned_and_noted():
+def test_matrix_on_its_side_is_noted_and_not_read():
     on_its_side = [[E, N], [N, N], [N, C]]
-    upright = {"retrieved2response": on_its_side, "retrieved2answer": None}
-    read, _ = read_as(FORMAT, one(**upright))
-    assert support(read.records[0]) == [{"a": E, "b": N, "a (2)": N}, {"a": N, "b": N, "a (2)": C}]
-    assert "turned" in read.notes[0]
-
-
-def test_square_matrix_is_read_as_ragchecker_writes_it_unless_the_file_says_otherwise():
-    square = [[E, N], [C, E]]
-    two = {"retrieved_context": CANAL["retrieved_context"][:2], "retrieved2answer": None}
-    alone = one(retrieved2response=square, **two)
-    assert support(read_as(FORMAT, alone)[0].records[0]) == [{"a": E, "b": N}, {"a": C, "b": E}]
-
-    side = one(retrieved2response=[[E, N], [N, N], [N, C]], retrieved2answer=None)["results"]
-    read, _ = read_as(FORMAT, {"results": [*alone["results"], *side]})
-    assert support(read.records[0]) == [{"a": E, "b": C}, {"a": N, "b": E}]
-
-    mixed = [*alone["results"], *side, CANAL]
-    read, log = read_as(FORMAT, {"results": mixed})
+    read, log = read_as(FORMAT, one(retrieved2response=on_its_side, retrieved2answer=None))
     assert support(read.records[0]) == [{}, {}]
-    assert support(read.records[1])[0] == {"a": E, "b": N, "a (2)": N}
-    assert (1, "retrieved2response", "warning") in issues_of(log)
-    assert "square ones were not read" in read.notes[0]
-
-
-def test_symmetric_square_matrix_is_read_even_where_the_file_is_mixed():
-    same = one(retrieved2response=[[E, N], [N, E]], retrieved2answer=None,
-               retrieved_context=CANAL["retrieved_context"][:2])["results"]  # fmt: skip
-    side = one(retrieved2response=[[E, N], [N, N], [N, C]], retrieved2answer=None)["results"]
-    read, log = read_as(FORMAT, {"results": [*same, *side, CANAL]})
-    assert support(read.records[0]) == [{"a": E, "b": N}, {"a": N, "b": E}]
-    assert issues_of(log) == []
+    assert issues_of(log) == [(1, "retrieved2response", "warning")]
 
 
 def test_ragged_rows_leave_their_claim_unscored():

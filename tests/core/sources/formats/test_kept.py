@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.sources.formats.kept import (
+from core.sources.formats.records import Record, records_of, run_of
+from core.sources.formats.writing import (
     apply,
     difference,
     is_kept,
@@ -13,7 +14,6 @@ from core.sources.formats.kept import (
     kept_file,
     with_kept,
 )
-from core.sources.formats.records import Record, records_of, run_of
 
 WRITTEN = {"question": "Who?", "answer": "Ann.", "list": [{"id": "a"}, {"id": "b"}], "n": 1.0, "extra": []}
 ORIGINAL = {
