@@ -453,7 +453,8 @@ class ColumnChecks:
         if definition.type == "bool":
             return self.optional_flags(field).take(rows).array
         if definition.type == "list":
-            return [_listed(cell) for cell in self.text(field).iloc[rows]]
+            found = [_listed(cell) for cell in self.text(field).iloc[rows]]
+            return [one or None for one in found] if field == "reference_answers" else found
         text = some_rows(self.text(field), rows)
         if definition.values:
             odd = ~text.isin(("", *definition.values)).to_numpy()
@@ -473,7 +474,7 @@ def _listed(cell: str) -> list[Any] | None:
         except ValueError:
             return [cell]
         if any(all(isinstance(entry, kind) for entry in entries) for kind in (str, list)):
-            return entries[:MAX_LIST] or None
+            return entries[:MAX_LIST]
     return [cell] if cell else None
 
 
