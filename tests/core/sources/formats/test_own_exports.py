@@ -138,7 +138,7 @@ def test_signals_of_a_template_are_signals():
         [0.64, 0.3],
         [0.41, 0.7],
     ]
-    assert run["confidences"]["name"].unique().tolist() == ["stated_confidence"]
+    assert run["confidences"]["name"].unique().tolist() == ["confidence"]
 
 
 def test_a_template_is_printed_in_place_of_an_import(capsys):
