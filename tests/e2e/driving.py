@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.running_app import settle
 
-# The journeys of the pages that are used most are made on a wide screen and on a phone, others on a phone. The server knows nothing of the theme, so on the way
+# Every main journey is made on a wide screen and on a phone. The server knows nothing of the theme, so on the way
 # the page is looked at in the other one too (`in_both_themes`) instead of going all the way again.
 LOOKS = pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 # Whether the ground of the page is dark, or light, as wanted.
