@@ -40,7 +40,7 @@ def format_of(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_nothing_is_lost_without_a_word(name, data):
     holds_together(format_of(name), data.draw(damaged(FILES[name])))
