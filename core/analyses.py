@@ -13,7 +13,19 @@ import pandas as pd
 
 from core.run import Run
 from core.severity import SEVERITIES
-from core.socket import BAD, BEYOND_CHANCE, UNCLEAR, Diagnostic, Finding, Number, checked_settings, read_by
+from core.socket import (
+    BAD,
+    BEYOND_CHANCE,
+    HELPS,
+    UNCLEAR,
+    UNTRIED,
+    Diagnostic,
+    Finding,
+    Number,
+    Tried,
+    checked_settings,
+    read_by,
+)
 from core.stats import holm
 
 RECOVERED = ("check", "planted", "recovered", "low", "high", "n", "meaning", "cases")
@@ -149,6 +161,12 @@ class Analyses:
                 if diagnostic.lacks(self.run) is None
                 for one in diagnostic.findings(self[diagnostic.name])
             ]
+            tried = {
+                fix: what
+                for diagnostic in self.diagnostics
+                if diagnostic.lacks(self.run) is None
+                for fix, what in diagnostic.tried(self[diagnostic.name]).items()
+            }
             p_values = [math.nan if one.p_value is None else one.p_value for _, one in said]
             n_tests = sum(not math.isnan(p) for p in p_values)
             found = []
@@ -158,7 +176,12 @@ class Analyses:
                 if shown is not None:
                     severity = shown.severity if shown.tone == BAD else SEVERITIES[-1]
                     tested = {} if math.isnan(adjusted) else {"p_adjusted": adjusted, "n_tests": n_tests}
-                    found.append(replace(shown, diagnostic=name, severity=severity, otherwise=None, **tested))
+                    advice = _advised(shown, tried.get(shown.fix))
+                    found.append(
+                        replace(
+                            shown, diagnostic=name, severity=severity, advice=advice, otherwise=None, **tested
+                        )
+                    )
             self._findings = tuple(found)
         return self._findings
 
@@ -172,6 +195,13 @@ class Analyses:
         view = self.at(self.settings)
         view._allowed = names
         return view
+
+
+def _advised(one: Finding, tried: Tried | None) -> str:
+    """Return the advice of a finding in the words of the fix that was tried, where one was."""
+    if tried is None or not one.advice:
+        return one.advice
+    return f"{one.advice} {tried.sentence}" if tried.outcome in (HELPS, UNTRIED) else tried.sentence
 
 
 def _recovered(diagnostic: Diagnostic, one: Number, planted: Any) -> list[tuple[Any, ...]]:

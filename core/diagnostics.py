@@ -6,6 +6,7 @@ from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
 from core.influence.diagnostic import INFLUENCE
 from core.likelihood.diagnostic import LIKELIHOOD
+from core.losses.diagnostic import LOSSES
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.socket import Diagnostic
 from core.uncertainty.diagnostic import UNCERTAINTY
@@ -13,6 +14,7 @@ from core.validation.diagnostic import VALIDATION
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     ANSWERS,
+    LOSSES,
     INFLUENCE,
     RETRIEVAL_QUALITY,
     LIKELIHOOD,

@@ -309,6 +309,39 @@ VERDICTS = Table(
     ),
 )  # fmt: skip
 
+GOLD = Table(
+    "gold", "Gold passages of each question in the collection, retrieved or not.", ("query_id", "passage_id"),
+    (
+        _QUERY,
+        _PASSAGE,
+        Column("title", "str", "Title of the document it comes from."),
+        Column("text", "str", "The passage, where it was not retrieved; else it is in passages."),
+        Column("evidence", "list", "The fragments that make it gold, as the data set has them."),
+    ),
+)  # fmt: skip
+
+ARMS = Table(
+    "arms", "The question asked again the way a fix would: other passages, another order, another prompt.",
+    ("query_id", "arm", "repeat"),
+    (
+        _QUERY,
+        Column("arm", "str", "Name of what was tried.", required=True),
+        Column("repeat", "int", "Number of the call, from 1; of alone, the slot of the passage.", required=True, range=(1, None)),
+        Column("prompt", "str", "Whether the prompt is another one; none: there was nothing to try.",
+               values=("changed", "unchanged", "none")),
+        Column("passages", "list", "Passage ids in prompt order."),
+        Column("gold_by", "str", "How the gold passages were found.", values=("labelled", "sufficient", "reference")),
+        Column("answer", "str", "The answer; that of the run is not repeated where the prompt is unchanged."),
+        Column("answer_status", "str", "Status of this answer.", values=ANSWER_STATUS),
+        Column("status_reason", "str", "Why the call failed."),
+        Column("support", "float", "Best support of the weakest claim of the answer, where claims decide.", range=(0, 1),
+               direction="higher = better supported"),
+        Column("judged", "bool", "Whether its claims were looked for."),
+        Column("prompt_tokens", "int", "Tokens in the prompt.", unit="tokens", range=(0, None)),
+        Column("completion_tokens", "int", "Tokens generated.", unit="tokens", range=(0, None)),
+    ),
+)  # fmt: skip
+
 REPORTED = Table(
     "reported", "Further values of a question in an imported file; shown and exported, not used in calculations.",
     ("query_id", "name", "by"),
@@ -326,7 +359,7 @@ TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
         QUERIES, PASSAGES, REPEATS, ABLATIONS, SAMPLES, CONTEXT_SAMPLES, SAMPLE_CHECKS, CLAIMS, PLANTED_CLAIMS, SUPPORT,
-        JOINT_SUPPORT, SIGNALS, CONFIDENCES, VERDICTS, REPORTED,
+        JOINT_SUPPORT, SIGNALS, CONFIDENCES, VERDICTS, REPORTED, GOLD, ARMS,
     )
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ METRIC, MODE, REASON = "Metrics", "Failure modes", "Undefined because"
 BAD, GOOD, UNCLEAR = "bad", "good", "unclear"  # what a finding is: wrong, in order, or not to be told
 WHY, TRUST = "why", "trust"  # what a diagnostic is about: why the answers are what they are; which to trust
 BEYOND_CHANCE = 0.05  # largest p-value, adjusted for everything that was tested, of a finding beyond chance
+HELPS, HARMS, OPEN, UNTRIED = "helps", "harms", "cannot be told", "untried"  # what became of a fix
 EARLIER = ("*",)  # in `Diagnostic.reads`: all diagnostics before this one
 
 
@@ -333,8 +334,24 @@ class Export:
         return f"{self.title} ({self.ending})"
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A fix that was tried, or could be: what became of it, in a sentence.
+
+    ``outcome`` is "helps", "harms", "cannot be told", or "untried"; ``sentence`` takes the place of advice
+    that names the same `Finding.fix`, behind that advice where the fix helps or was not tried.
+    """
+
+    outcome: str
+    sentence: str
+
+
 def _nothing(_: Any) -> Sequence[Any]:
     return ()
+
+
+def _untried(_: Any) -> Mapping[str, Tried]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +366,8 @@ class Diagnostic:
 
     ``step`` is what must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
     ``group`` is the menu of its page: `WHY` or `TRUST`. ``recover`` gives further rows of
-    `Analyses.recovered`, where a simulation plants what no headline number says.
+    `Analyses.recovered`, where a simulation plants what no headline number says. ``tried`` says which fixes
+    were tried, by `Finding.fix`: advice of all diagnostics that names one yields to it.
     """
 
     name: str
@@ -368,6 +386,7 @@ class Diagnostic:
     icon: str = ":material/stethoscope:"
     group: str = WHY
     recover: Callable[[Analyses], pd.DataFrame] | None = None
+    tried: Callable[[Any], Mapping[str, Tried]] = _untried
 
     def lacks(self, run: Run) -> str | None:
         """Return why there is nothing to say of a run, or None."""

@@ -100,7 +100,7 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     return (
         Finding(
             "wrong_answers", f"{sentence}.{told}", n, of, interval=interval, severity=severity, advice=advice,
-            fix=fix, query_ids=tuple(ordered["query_id"]), tone=tone,
+            fix="answers:lost" if fix or advice else "", query_ids=tuple(ordered["query_id"]), tone=tone,
             clause=f"{right} (95 % interval {percent((of - n) / of, (1 - high, 1 - low))})"
             if tone == GOOD
             else f"{sentence} (95 % interval {percent(n / of, interval)}).{told}".removesuffix("."),

@@ -92,11 +92,16 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages of one question, best first, or a ``problem``; ``n_gold`` of the whole collection."""
+    """The passages of one question, best first, or a ``problem``.
+
+    ``n_gold`` counts the gold passages of the whole collection; ``gold`` are those known, retrieved or not,
+    each with the fragments that make it gold.
+    """
 
     passages: tuple[PassageIn, ...] = ()
     n_gold: int | None = None
     problem: str | None = None
+    gold: tuple[tuple[PassageIn, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +130,15 @@ class _Collection:
             options.retriever, texts, tokenizer=options.tokenizer, embedder=embedder
         )
 
-    def gold(self, fragments: Sequence[str]) -> set[int]:
-        """Return the indices of the windows that hold a fragment."""
-        spans = {n: gold_spans(document.text, fragments) for n, document in enumerate(self.documents)}
-        return {i for i, w in enumerate(self.windows) if holds_gold(w.start, w.end, spans[w.document])}
+    def gold(self, fragments: Sequence[str]) -> dict[int, tuple[str, ...]]:
+        """Return the indices of the windows that hold a fragment, each with its fragments."""
+        found: dict[int, tuple[str, ...]] = {}
+        for fragment in fragments:
+            spans = {n: gold_spans(document.text, [fragment]) for n, document in enumerate(self.documents)}
+            for i, w in enumerate(self.windows):
+                if holds_gold(w.start, w.end, spans[w.document]):
+                    found[i] = (*found.get(i, ()), fragment)
+        return found
 
 
 class PassageFinder:
@@ -160,7 +170,12 @@ class PassageFinder:
             PassageIn(w.passage_id, w.title, w.text, float(scores[i]), None if gold is None else i in gold)
             for i, w in ((i, collection.windows[i]) for i in top)
         )
-        return Retrieved(found, None if gold is None else len(gold))
+        known = tuple(
+            (PassageIn(w.passage_id, w.title, w.text, None, True), fragments)
+            for i, fragments in sorted((gold or {}).items())
+            for w in (collection.windows[i],)
+        )
+        return Retrieved(found, None if gold is None else len(gold), gold=known)
 
     def _collection(self, documents: tuple[Document, ...]) -> _Collection:
         # Keyed by identity; the collection holds the documents, so the id is not reused.
@@ -185,8 +200,16 @@ def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retriev
     if marks:
         counts.append(sum(marks))
     ids = unique([passage.passage_id for passage in passages])
-    found = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages[:k]))
-    return Retrieved(found, max(counts, default=None))
+    named = tuple(replace(passage, passage_id=ids[i]) for i, passage in enumerate(passages))
+    gold = [(one, _within(one.text, question.gold)) for one in named if one.is_gold]
+    # What no passage holds is known by its fragment alone.
+    rest = [text for text in question.gold if not any(gold_spans(one.text, [text]) for one in named)]
+    gold += [(PassageIn(f"gold {i}", "", text, None, True), (text,)) for i, text in enumerate(rest, start=1)]
+    return Retrieved(named[:k], max(counts, default=None), gold=tuple(gold))
+
+
+def _within(text: str, fragments: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one for one in fragments if gold_spans(text, [one]))
 
 
 def begin(
@@ -213,14 +236,14 @@ def begin(
             f"The data set {dataset.name} holds the question id {twice[0]!r} twice; ids must differ."
         )
     finder = PassageFinder(options)
-    queries: list[dict[str, object]] = []
-    passages: list[dict[str, object]] = []
+    rows: dict[str, list[dict[str, object]]] = {"queries": [], "passages": [], "gold": []}
     for done, question in enumerate(dataset.questions, start=1):
         if cancelled is not None and cancelled():
             raise Cancelled("Stopped on request while passages were retrieved.")
         found = _found(finder, question)
-        queries.append(_query(question, found))
-        passages += _passages(question, found)
+        rows["queries"].append(_query(question, found))
+        rows["passages"] += _passages(question, found)
+        rows["gold"] += _gold(question, found)
         if progress is not None:
             progress(done, len(dataset.questions), "retrieve")
     manifest = {
@@ -237,8 +260,7 @@ def begin(
         "notes": [],
         "steps": {},
     }
-    tables = {"queries": pd.DataFrame(queries)} | ({"passages": pd.DataFrame(passages)} if passages else {})
-    return Run.create(manifest, **tables)
+    return Run.create(manifest, **{name: pd.DataFrame(given) for name, given in rows.items() if given})
 
 
 def run_id_of(dataset: Dataset, options: RunOptions, llm: LLM, step: Step) -> str:
@@ -301,6 +323,20 @@ def _passages(question: Question, found: Retrieved) -> Sequence[dict[str, object
             "is_gold": passage.is_gold,
         }
         for slot, passage in enumerate(found.passages, start=1)
+    ]
+
+
+def _gold(question: Question, found: Retrieved) -> Sequence[dict[str, object]]:
+    there = {passage.passage_id for passage in found.passages}
+    return [
+        {
+            "query_id": question.query_id,
+            "passage_id": passage.passage_id,
+            "title": passage.title,
+            "text": None if passage.passage_id in there else passage.text,
+            "evidence": list(fragments) or None,
+        }
+        for passage, fragments in found.gold
     ]
 
 

@@ -19,7 +19,7 @@ from core.schema import TABLES
 Rows = Mapping[str, "pd.DataFrame | Sequence[Mapping[str, Any]]"]
 # The tables that a run begins with: a step fills their columns and neither adds nor drops rows.
 _FILLED = ("queries", "passages")
-OF_ANSWERS = tuple(name for name in TABLES if name not in _FILLED)
+OF_ANSWERS = tuple(name for name in TABLES if name not in (*_FILLED, "gold"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Where answers are lost, and what each fix brings."""

@@ -1,0 +1,79 @@
+"""What the stages, fixes and numbers of *losses* mean, and what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.losses.arms import ARMS
+from core.losses.ladder import (
+    ABSENT,
+    BURIED,
+    DISTRACTED,
+    DOUBTFUL,
+    GROUNDED,
+    LUCK,
+    PLACE,
+    READING,
+    RETRIEVAL,
+    UNKNOWN,
+    UNSPLIT,
+    WITHOUT,
+)
+from core.socket import Definition
+
+STAGE, ARM = "Stages", "Fixes that are tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A stage in the words of the verdict: who loses, what was seen, what to do."""
+
+    who: str
+    plural: bool
+    seen: str
+    advice: str
+
+
+CAUSES: Mapping[str, Cause] = {
+    READING: Cause("reading", False, "stay so even with the evidence sentences alone",
+        "Try a larger model or another prompt before you touch retrieval."),
+    RETRIEVAL: Cause("retrieval", False, "become {good} once the missing gold passages are added",
+        "Work on retrieval: reword the search, combine keywords with embeddings, or retrieve more candidates and re-rank."),
+    PLACE: Cause("the order of the passages", False, "become {good} once gold comes first",
+        "Re-rank the passages, so that the evidence comes first."),
+    DISTRACTED: Cause("other passages", True, "become {good} with the gold passages alone",
+        "Send fewer passages, or filter out those that do not answer the question."),
+    BURIED: Cause("long passages", True, "become {good} with the evidence sentences alone",
+        "Cut shorter passages, or pick the sentences that matter before you ask."),
+    ABSENT: Cause("missing documents", True, "have no gold passage in the documents",
+        "Add documents that answer these questions, or let the model say that it does not know."),
+    DOUBTFUL: Cause("the judging of answers", False, "state the reference answer, or rightly say that they do not know",
+        "Read these answers and correct the labels or the reference answers first."),
+}  # fmt: skip
+
+
+def _stage(name: str, meaning: str, advice: str = "") -> Definition:
+    return Definition(name, name[:1].upper() + name[1:], meaning, STAGE, advice=advice)
+
+
+DEFINITIONS = (
+    _stage(DOUBTFUL, "The answer was judged incorrect, but its claims entail the reference answer; or it says that it does not know where the documents hold no answer.", CAUSES[DOUBTFUL].advice),
+    _stage(ABSENT, "No gold passage of the question is in the documents. To say \"I don't know\" would be right.", CAUSES[ABSENT].advice),
+    _stage(RETRIEVAL, "A gold passage was not retrieved, and the answer is correct once it is in the prompt, in the place of the last passage.", CAUSES[RETRIEVAL].advice),
+    _stage(PLACE, "The answer is correct once the gold passages come first.", CAUSES[PLACE].advice),
+    _stage(DISTRACTED, "The answer is correct once only the gold passages are in the prompt.", CAUSES[DISTRACTED].advice),
+    _stage(BURIED, "The answer is correct once only the sentences with the evidence are in the prompt.", CAUSES[BURIED].advice),
+    _stage(READING, "The answer is not correct even from the sentences with the evidence alone.", CAUSES[READING].advice),
+    _stage(UNKNOWN, "The fixes were not all tried on this question: a call failed or was not made, or no gold passage with its text is known.", "Try the fixes; mark gold passages, or find them by asking with each passage alone."),
+    _stage(GROUNDED, "Correct, not without the passages, and still correct under the placebo."),
+    _stage(WITHOUT, "Correct, and the answer without any passage is correct, too: the model knew it."),
+    _stage(LUCK, "Correct, but not under the placebo: another order of the other passages loses it."),
+    _stage(UNSPLIT, "Correct; the placebo was not asked, or its answer could not be judged."),
+    *(Definition(arm.name, arm.title, arm.meaning, ARM) for arm in ARMS),
+    Definition("losses", "Where answers are lost", "The first fix, in the order of the pipeline, that makes an answer correct is where it was lost.",
+        formula="documents → gold added → gold first → gold alone → gold sentences alone", undefined_when="the answer is not judged"),
+    Definition("net", "Net gain of a fix", "Answers that become correct, less those that stop being correct.", unit="answers", direction="higher = the fix helps",
+        formula="fixed − broken; 95 % interval of two paired shares; exact McNemar test against the run and against the placebo, the larger p-value, Holm over all fixes",
+        undefined_when="the fix was not tried", source="McNemar 1947; Bonett & Price 2012"),
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""What each fix makes correct and what it breaks, tested against the answers as they are and the placebo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.arrays import Floats
+from core.socket import HARMS, HELPS, OPEN
+from core.stats import cases_needed, holm, known_pairs, paired_interval, paired_permutation_test
+
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One arm against the answers as they are.
+
+    Of ``n`` questions with both answers judged, ``asked`` had a prompt that the arm changes; ``fixed`` became
+    correct, ``broken`` stopped being correct. ``low`` to ``high`` is the 95 % interval of ``net`` = fixed −
+    broken (Bonett & Price 2012). ``p_value``: exact test of McNemar (1947), two-sided; ``p_placebo``: that
+    against the placebo, on the questions that both change; NaN where there is none. ``p``: the larger one, so
+    that a fix must beat both; ``p_adjusted`` by Holm over all arms. ``needed``: about how many questions
+    would tell it, where these do not (`core.stats.cases_needed`). ``tokens``: prompt tokens of a call, as a
+    ratio to those of the run; None where not counted.
+    """
+
+    arm: str
+    n: int
+    asked: int
+    fixed: int
+    broken: int
+    low: float
+    high: float
+    p_value: float
+    p_placebo: float
+    p_adjusted: float
+    needed: int | None
+    tokens: float | None
+
+    @property
+    def net(self) -> int:
+        """Answers that become correct, less those that stop being correct."""
+        return self.fixed - self.broken
+
+    @property
+    def p(self) -> float:
+        """The larger of both p-values: it must differ from the run and from the placebo."""
+        return self.p_value if np.isnan(self.p_placebo) else max(self.p_value, self.p_placebo)
+
+    @property
+    def verdict(self) -> str:
+        """Whether it helps, harms, or cannot be told, by ``p_adjusted``."""
+        if not self.p_adjusted <= _ALPHA:
+            return OPEN
+        return HELPS if self.net > 0 else HARMS
+
+
+def mcnemar(before: ArrayLike, after: ArrayLike) -> float:
+    """Return the two-sided p-value of McNemar's exact test (1947) of pairs of 0 and 1.
+
+    NaN is left out; 1 where no pair differs, NaN without pairs. No cost.
+
+    >>> mcnemar([0] * 6 + [1, 0], [1] * 6 + [1, 0])
+    0.03125
+    """
+    return paired_permutation_test(before, after)
+
+
+def fixes(
+    base: Floats,
+    arms: Mapping[str, Floats],
+    changed: Mapping[str, np.ndarray],
+    placebo: Floats | None = None,
+    tokens: Mapping[str, float] | None = None,
+) -> tuple[Fix, ...]:
+    """Judge every arm; gains and harms by the same function, on the same questions.
+
+    Parameters
+    ----------
+    base : ndarray, shape (n,)
+        1 where the answer of the run is correct, 0 where it is not, NaN where that is not known.
+    arms : mapping of ndarray, shape (n,)
+        The same of each arm; a question whose prompt it does not change has the value of ``base``.
+    changed : mapping of ndarray of bool, shape (n,)
+        Where the arm asked another prompt.
+    placebo : ndarray, optional
+        The same of the placebo, NaN where it was not asked.
+    tokens : mapping, optional
+        Prompt tokens of each arm, as a ratio to those of the run.
+    """
+    p_values, p_placebos = [], []
+    for name, after in arms.items():
+        p_values.append(mcnemar(base, after))
+        p_placebos.append(
+            np.nan if placebo is None else mcnemar(np.where(changed[name], placebo, np.nan), after)
+        )
+    adjusted = holm(
+        [np.nan if np.isnan(p) else np.nanmax([p, q]) for p, q in zip(p_values, p_placebos, strict=True)]
+    )
+    found = []
+    for i, (name, after) in enumerate(arms.items()):
+        first, second = known_pairs(base, after)
+        n = first.size
+        low, high = paired_interval(first, second, share=True)
+        open_ = not adjusted[i] <= _ALPHA
+        found.append(
+            Fix(
+                name, n, int(np.count_nonzero(changed[name])), int((second > first).sum()),
+                int((second < first).sum()), low * n, high * n, p_values[i], p_placebos[i],
+                float(adjusted[i]), cases_needed(second - first) if open_ else None,
+                (tokens or {}).get(name),
+            )
+        )  # fmt: skip
+    return tuple(found)
