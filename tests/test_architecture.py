@@ -55,7 +55,7 @@ RULES = {
     "core.claims": f"{BASE} core.claims.decomposition core.claims.verifiers",
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
     # Where nobody knows the correct answers, the claims of every answer decide whether a fix helps.
-    "core.losses.step": f"{BASE} core.claims.step core.losses core.pipeline core.llm",
+    "core.losses.step": f"{BASE} core.claims core.claims.step core.losses core.pipeline core.llm",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
     "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.pipeline core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.
