@@ -1,0 +1,216 @@
+"""Runs for tests of *losses*: hand-made questions, and a reader that loses each answer at a known stage."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from core.diagnosis import Diagnosis
+from core.llm.prompts import answer_messages
+from core.llm.types import Completion, Request
+from core.losses import ladder as stages
+from core.losses.arms import ARMS
+from core.losses.step import LossesStep
+from core.pipeline.steps import fill, model_facts
+from core.run import Run
+from tests.scripted import ScriptedLLM
+
+
+@dataclass
+class Asked:
+    """One question: passages of its prompt as (id, text), which of them are gold, and what else is known."""
+
+    passages: list
+    gold: tuple = ()
+    missing: dict = field(default_factory=dict)  # gold that was not retrieved: text by id, "" where unknown
+    evidence: dict = field(default_factory=dict)
+    question: str = ""
+    references: tuple | None = ("Unwin",)
+    answer: str | None = None
+    closed_book: str | None = None
+    correct: bool | None = None
+    n_gold: int | None = None
+    marks: bool = True
+
+
+def run_of(asked, llm=None, **manifest) -> Run:
+    """A run of these questions; answers that are not given are asked of the model."""
+    queries, passages, gold = [], [], []
+    for i, one in enumerate(asked, start=1):
+        query_id, question = f"q{i}", one.question or f"Who built bridge {i}?"
+        answer = one.answer
+        if answer is None and llm is not None:
+            shown = [(place, "", text) for place, (_, text) in enumerate(one.passages, start=1)]
+            answer = llm.generate([Request(answer_messages(question, shown), max_tokens=64)])[0].text
+        known = len(one.gold) + len(one.missing)
+        queries.append(
+            {
+                "query_id": query_id, "question": question, "answer": answer,
+                "answer_status": None if answer is None else status(answer),
+                "closed_book_answer": one.closed_book,
+                "reference_answers": None if one.references is None else list(one.references),
+                "correct": one.correct, "n_gold": one.n_gold if one.n_gold is not None else known or None,
+            }
+        )  # fmt: skip
+        passages += [
+            {
+                "query_id": query_id, "passage_id": name, "text": text, "retrieval_rank": float(slot), "slot": slot,
+                "is_gold": name in one.gold if one.marks else None,
+            }
+            for slot, (name, text) in enumerate(one.passages, start=1)
+        ]  # fmt: skip
+        gold += [
+            {"query_id": query_id, "passage_id": name, "text": one.missing.get(name) or None, "evidence": one.evidence.get(name)}
+            for name in (*one.gold, *one.missing)
+        ]  # fmt: skip
+    facts = {"source": "live", "run_id": "r", "prompt": {"style": "short", "max_tokens": 64}}
+    if llm is not None:
+        facts["model"] = model_facts(llm)
+    tables = {"queries": pd.DataFrame(queries)}
+    tables |= {"passages": pd.DataFrame(passages)} if passages else {}
+    tables |= {"gold": pd.DataFrame(gold)} if gold else {}
+    return Run.create(facts | manifest, **tables)
+
+
+def status(answer: str) -> str:
+    """The status of the answers that these tests use, by hand."""
+    if not answer.strip():
+        return "empty"
+    return "abstained" if answer in ("I don't know.", "我不知道。", "Tôi không biết.") else "answered"
+
+
+def tried(run, llm, **options) -> Run:
+    """The run after the step."""
+    return fill(run, LossesStep(**options), llm=llm)
+
+
+def losses_of(run):
+    """The analysis of a run."""
+    return Diagnosis(run)["losses"]
+
+
+def stage_of(asked, llm, **options):
+    """The stage of a single question."""
+    return losses_of(tried(run_of([asked], llm), llm, **options)).queries["stage"].iloc[0]
+
+
+def rows_of(run) -> dict:
+    """The rows of the first question, by arm."""
+    own = run["arms"][run["arms"]["query_id"].eq("q1") & run["arms"]["repeat"].eq(1)]
+    return {row["arm"]: row for row in own.to_dict("records")}
+
+
+def blocks(request) -> list:
+    """The passages of a prompt, as texts."""
+    return [text.split("] ", 1)[1] for text in request.messages[0].content.split("\n\n")[1:-1]]
+
+
+def question_in(request) -> str:
+    """The question of a prompt."""
+    return request.messages[0].content.split("Question: ")[-1]
+
+
+# --- a reader with known limits ---
+
+SPOKEN = "Unwin built bridge"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What the reader can do with one question: it answers rightly where all of this holds."""
+
+    knows: bool = False
+    reads: bool = True
+    reach: int = 99  # gold must be among the first so many passages
+    others: int = 99  # so many passages besides gold it bears
+    longest: int = 999  # words of a gold passage that it can read
+    order: tuple = ()  # the passages besides gold must come in this order, where there are any
+    needs: int = 1  # gold passages that it needs
+
+    def answers(self, texts) -> bool:
+        if self.knows:
+            return True
+        gold = [i for i, text in enumerate(texts) if SPOKEN in text]
+        others = [text for text in texts if SPOKEN not in text]
+        return (
+            self.reads
+            and len(gold) >= self.needs
+            and max(gold) < self.reach
+            and len(others) <= self.others
+            and all(len(texts[i].split()) <= self.longest for i in gold)
+            and (not self.order or not others or tuple(others) == self.order)
+        )
+
+
+def reading(readers, wrong_rate=0.0):
+    """A model of these readers, by question; each call errs with a probability, of its prompt's own."""
+
+    def rule(request):
+        texts, question = blocks(request), question_in(request)
+        right = readers[question].answers(texts)
+        drawn = zlib.crc32(f"{request.seed}{request.messages[0].content}".encode()) / 2**32
+        return "It was Unwin." if right != (drawn < wrong_rate) else "It was Parker."
+
+    return ScriptedLLM(rule)
+
+
+def gold_text(i):
+    """A gold passage of three sentences; the first has the evidence."""
+    return f"{SPOKEN} {i} in 1901. " + "Its stones came by boat from a quarry in the north. " * 2
+
+
+def other_texts(i, n):
+    """Passages that hold nothing of use."""
+    return [(f"o{j}", f"Note {j} on bridge {i} tells of coffee, tea and weather.") for j in range(1, n + 1)]
+
+
+def planted(n, seed=0):
+    """Questions with a stage each, their readers by question, and the stages."""
+    rng = np.random.default_rng(seed)
+    names = [one for one in stages.STAGES if one != stages.DOUBTFUL]
+    asked, readers, wanted = [], {}, []
+    for i in range(1, n + 1):
+        stage, k = names[i % len(names)], int(rng.integers(3, 7))
+        others, question = other_texts(i, k - 1), f"Who built bridge {i}?"
+        place = int(rng.integers(1, k)) if stage == stages.PLACE else int(rng.integers(0, k))
+        shown = [*others[:place], ("g", gold_text(i)), *others[place:]]
+        one, reader = Asked(shown, ("g",), evidence={"g": [f"{SPOKEN} {i}"]}, question=question), Reader()
+        if stage == stages.ABSENT:
+            one, reader = Asked(others, n_gold=0, question=question), Reader()
+        elif stage == stages.RETRIEVAL:
+            one = Asked(others, missing={"g": gold_text(i)}, question=question)
+        elif stage == stages.UNKNOWN:
+            one = Asked(others, missing={"g": ""}, question=question)
+        elif stage == stages.PLACE:
+            reader = Reader(reach=int(rng.integers(1, place + 1)))
+        elif stage == stages.DISTRACTED:
+            reader = Reader(others=int(rng.integers(0, k - 1)))
+        elif stage == stages.BURIED:
+            reader = Reader(others=0, longest=12)
+        elif stage == stages.READING:
+            reader = Reader(reads=False)
+        elif stage == stages.WITHOUT:
+            reader = Reader(knows=True)
+        elif stage == stages.LUCK:
+            reader = Reader(order=tuple(text for _, text in others))
+        elif stage == stages.UNSPLIT:  # one passage besides gold: there is no other order
+            one = Asked([others[0], ("g", gold_text(i))], ("g",), question=question)
+        one.closed_book = "It was Unwin." if reader.knows else "It was Parker."
+        asked.append(one)
+        readers[question] = reader
+        wanted.append(stage)
+    return asked, readers, wanted
+
+
+# --- made-up outcomes ---
+
+FIXING = tuple(arm.name for arm in ARMS if arm.fix)
+
+
+def answer_of(text, error=None) -> Completion:
+    """A completion, or a failed one."""
+    return Completion(text, "error" if error else "stop", 5, 2, 0.0, error=error)
