@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import dataclass, field
 
@@ -13,7 +12,6 @@ from core.diagnosis import Diagnosis
 from core.llm.prompts import answer_messages
 from core.llm.types import Completion, Request
 from core.losses import ladder as stages
-from core.losses.arms import ARMS
 from core.losses.step import LossesStep
 from core.pipeline.steps import fill, model_facts
 from core.run import Run
@@ -174,41 +172,37 @@ def planted(n, seed=0):
     names = [one for one in stages.STAGES if one != stages.DOUBTFUL]
     asked, readers, wanted = [], {}, []
     for i in range(1, n + 1):
-        stage, k = names[i % len(names)], int(rng.integers(3, 7))
-        others, question = other_texts(i, k - 1), f"Who built bridge {i}?"
-        place = int(rng.integers(1, k)) if stage == stages.PLACE else int(rng.integers(0, k))
-        shown = [*others[:place], ("g", gold_text(i)), *others[place:]]
-        one, reader = Asked(shown, ("g",), evidence={"g": [f"{SPOKEN} {i}"]}, question=question), Reader()
-        if stage == stages.ABSENT:
-            one, reader = Asked(others, n_gold=0, question=question), Reader()
-        elif stage == stages.RETRIEVAL:
-            one = Asked(others, missing={"g": gold_text(i)}, question=question)
-        elif stage == stages.UNKNOWN:
-            one = Asked(others, missing={"g": ""}, question=question)
-        elif stage == stages.PLACE:
-            reader = Reader(reach=int(rng.integers(1, place + 1)))
-        elif stage == stages.DISTRACTED:
-            reader = Reader(others=int(rng.integers(0, k - 1)))
-        elif stage == stages.BURIED:
-            reader = Reader(others=0, longest=12)
-        elif stage == stages.READING:
-            reader = Reader(reads=False)
-        elif stage == stages.WITHOUT:
-            reader = Reader(knows=True)
-        elif stage == stages.LUCK:
-            reader = Reader(order=tuple(text for _, text in others))
-        elif stage == stages.UNSPLIT:  # one passage besides gold: there is no other order
-            one = Asked([others[0], ("g", gold_text(i))], ("g",), question=question)
+        one, reader = question_lost(names[i % len(names)], i, rng)
+        one.question = f"Who built bridge {i}?"
         one.closed_book = "It was Unwin." if reader.knows else "It was Parker."
         asked.append(one)
-        readers[question] = reader
-        wanted.append(stage)
+        readers[one.question] = reader
+        wanted.append(names[i % len(names)])
     return asked, readers, wanted
 
 
-# --- made-up outcomes ---
-
-FIXING = tuple(arm.name for arm in ARMS if arm.fix)
+def question_lost(stage, i, rng):
+    """A question whose answer is lost at this stage, or kept, and its reader."""
+    k = int(rng.integers(3, 7))
+    others = other_texts(i, k - 1)
+    place = int(rng.integers(1, k)) if stage == stages.PLACE else int(rng.integers(0, k))
+    text, evidence = gold_text(i), {"g": [f"{SPOKEN} {i}"]}
+    retrieved = Asked([*others[:place], ("g", text), *others[place:]], ("g",), evidence=evidence)
+    asked = {
+        stages.ABSENT: Asked(others, n_gold=0),
+        stages.RETRIEVAL: Asked(others, missing={"g": text}),
+        stages.UNKNOWN: Asked(others, missing={"g": ""}),
+        stages.UNSPLIT: Asked([others[0], ("g", text)], ("g",)),  # of one other there is no other order
+    }
+    reader = {
+        stages.PLACE: Reader(reach=int(rng.integers(1, max(place, 1) + 1))),
+        stages.DISTRACTED: Reader(others=int(rng.integers(0, k - 1))),
+        stages.BURIED: Reader(others=0, longest=12),
+        stages.READING: Reader(reads=False),
+        stages.WITHOUT: Reader(knows=True),
+        stages.LUCK: Reader(order=tuple(text for _, text in others)),
+    }
+    return asked.get(stage, retrieved), reader.get(stage, Reader())
 
 
 def answer_of(text, error=None) -> Completion:
