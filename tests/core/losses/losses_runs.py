@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
+from core.analyses import Analyses
 from core.diagnosis import Diagnosis
 from core.llm.prompts import answer_messages
 from core.llm.types import Completion, Request
 from core.losses import ladder as stages
+from core.losses.analysis import Losses
+from core.losses.arms import ARMS
+from core.losses.diagnostic import LOSSES
+from core.losses.fixes import fixes
+from core.losses.outcomes import BY_REFERENCES
 from core.losses.step import LossesStep
 from core.pipeline.steps import fill, model_facts
 from core.run import Run
+from core.socket import Diagnostic
 from tests.scripted import ScriptedLLM
 
 
@@ -203,6 +210,52 @@ def question_lost(stage, i, rng):
         stages.LUCK: Reader(order=tuple(text for _, text in others)),
     }
     return asked.get(stage, retrieved), reader.get(stage, Reader())
+
+
+# --- made-up outcomes ---
+
+
+def made(base, arms, placebo=None, changed=None, **more) -> Losses:
+    """The analysis of outcomes alone: of the run, of each arm and of the placebo; where arms change the prompt."""
+    n, nothing = len(base), np.full(len(base), np.nan)
+    base, placebo = np.asarray(base, float), nothing if placebo is None else np.asarray(placebo, float)
+    arms = {name: np.asarray(after, float) for name, after in arms.items()}
+    changed = {name: np.full(n, True) for name in arms} | (changed or {})
+    prompts = {name: np.where(where, "changed", "unchanged").astype(object) for name, where in changed.items()}
+    none = np.full(n, False)
+    stage = stages.stages(base, arms, prompts, none, more.pop("absent", none), nothing, placebo)
+    ids = [f"q{i}" for i in range(n)]
+    said = {1.0: "correct", 0.0: "incorrect"}
+    state = [said.get(value, "not judged") for value in base.tolist()]
+    queries = pd.DataFrame({"query_id": ids, "question": "?", "state": state, "stage": stage, "gold_by": "labelled", "n_fixing": 0})  # fmt: skip
+    rows = [
+        (query_id, name, prompt, said.get(value, "not judged"))
+        for name, after in arms.items()
+        for query_id, prompt, value in zip(ids, prompts[name], after.tolist(), strict=True)
+    ]
+    answers = pd.DataFrame(rows, columns=["query_id", "arm", "prompt", "state"])
+    known = not np.isnan(placebo).all()
+    return Losses(
+        queries,
+        answers,
+        stages.ladder(stage, base, prompts, placebo),
+        fixes(base, arms, changed, placebo if known else None),
+        fixes(base, {"placebo": placebo}, {"placebo": np.full(n, True)})[0] if known else None,
+        None,
+        {arm.name: arm.title for arm in ARMS},
+        BY_REFERENCES,
+        **{"n_tried": n if arms else 0, "calls": n * len(arms), "model": "", "missed_at_most": 0, "n_known_evidence": 0} | more,
+    )  # fmt: skip
+
+
+def told(losses, others=()):
+    """All findings of a run with this analysis, tests corrected and advice in the words of what was tried.
+
+    ``others`` are further findings, of another diagnostic.
+    """
+    given = replace(LOSSES, analyse=lambda _: losses, needs=(), reads=(), settings=())
+    other = Diagnostic("other", "Other", "?", lambda _: None, lambda _: (), lambda _: others)
+    return Analyses(run_of([Asked([])]), None, (given, other)).findings()
 
 
 def answer_of(text, error=None) -> Completion:
