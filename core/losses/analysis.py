@@ -36,8 +36,8 @@ _TITLES = {arm.name: arm.title for arm in ARMS} | {ALONE: "Each passage alone", 
 _BEYOND = {arm.name: arm.beyond for arm in ARMS if arm.beyond}
 _ROWS = ["query_id", "arm", "repeat", "prompt", "passages", "gold_by", "answer", "answer_status"]
 _OF_FIX = (
-    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_nested", "p_adjusted",
-    "verdict", "needed", "tokens",
+    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_nested",
+    "p_adjusted", "verdict", "needed", "tokens",
 )  # fmt: skip
 
 
