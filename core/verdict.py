@@ -128,7 +128,10 @@ def _sentence(topic: Sequence[Finding], opening: str) -> Sentence:
 
 def _lacking(diagnosis: Diagnosis) -> tuple[Sentence, ...]:
     """Say that there is nothing to say, and what the diagnostics would need."""
-    lacks = [(one.name, one.lacks(diagnosis.run)) for one in diagnosis.diagnostics]
-    why = [(Clause(text.rstrip("."), name),) for name, text in lacks if text]
+    lacks: dict[str, str] = {}
+    for one in diagnosis.diagnostics:
+        if text := one.lacks(diagnosis.run):
+            lacks.setdefault(text, one.name)
+    why = [(Clause(text.rstrip("."), name),) for text, name in lacks.items()]
     opening = "Nothing can be diagnosed yet" if why else "Nothing stands out"
     return ((Clause(opening),), *why)[:N_SENTENCES]

@@ -37,7 +37,7 @@ _RETRIEVAL = (
     "Work on retrieval first: reword the search, combine keywords with embeddings, or try another retriever.",
     "retrieval:improve",
 )
-_BOTH = ("Work on retrieval and on the model: each may explain half of these answers.", "")
+_BOTH = ("Work on retrieval and on the model: each may explain half of these answers.", "answers:lost")
 
 
 def numbers(answers: Answers) -> tuple[Number, ...]:
@@ -100,7 +100,7 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     return (
         Finding(
             "wrong_answers", f"{sentence}.{told}", n, of, interval=interval, severity=severity, advice=advice,
-            fix="answers:lost" if fix or advice else "", query_ids=tuple(ordered["query_id"]), tone=tone,
+            fix=fix, query_ids=tuple(ordered["query_id"]), tone=tone,
             clause=f"{right} (95 % interval {percent((of - n) / of, (1 - high, 1 - low))})"
             if tone == GOOD
             else f"{sentence} (95 % interval {percent(n / of, interval)}).{told}".removesuffix("."),

@@ -33,10 +33,11 @@ from core.text.matching import labelled
 
 _MEASURES = (PLACEBO, AGAIN, AS_IT_IS, ALONE)  # they fix nothing
 _TITLES = {arm.name: arm.title for arm in ARMS} | {ALONE: "Each passage alone", AS_IT_IS: "As it is"}
+_BEYOND = {arm.name: arm.beyond for arm in ARMS if arm.beyond}
 _ROWS = ["query_id", "arm", "repeat", "prompt", "passages", "gold_by", "answer", "answer_status"]
 _OF_FIX = (
-    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_adjusted",
-    "verdict", "needed", "tokens",
+    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_nested",
+    "p_adjusted", "verdict", "needed", "tokens",
 )  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         _queries(run, rows, state, stage, base, tried),
         rows,
         ladders.ladder(stage, base, prompts, placebo),
-        fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens),
+        fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
         measured.get(PLACEBO),
         measured.get(AGAIN),
         {**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items()}},
@@ -234,7 +235,7 @@ def _entails_reference(run: Run, state: np.ndarray) -> np.ndarray:
     claims = run["claims"]
     of_reference = claims[claims["side"].eq("reference").fillna(False) & claims["counterpart"].notna()]
     entailed = of_reference["counterpart"].eq("Entailment").groupby(of_reference["query_id"]).all()
-    says = run.queries["query_id"].isin(entailed.index[entailed]).to_numpy(dtype=bool)
+    says = run.queries["query_id"].isin(entailed.index[entailed.to_numpy(dtype=bool)]).to_numpy()
     return np.asarray(says & (state == INCORRECT) & run.queries["correct"].isna().to_numpy())
 
 

@@ -66,7 +66,8 @@ class Arm:
     ``make`` is a pure function: the passages of the new prompt; the same ones where this fix has nothing to
     change (the question is then not asked again), None where it does not apply. ``style`` is another prompt
     style, ``again`` asks the same prompt once more under another seed. ``fix`` names what the arm tries, as
-    `core.socket.Finding.fix`; empty for one that only measures what any change does.
+    `core.socket.Finding.fix`; empty for one that only measures what any change does. ``beyond`` is the arm
+    that already does most of it: without a difference from that one, this fix brings nothing of its own.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Arm:
     fix: str = ""
     style: str | None = None
     again: bool = False
+    beyond: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -177,7 +179,8 @@ ARMS: tuple[Arm, ...] = (
         "The same passages, gold moved to the front.", "order:gold-first"),
     Arm(GOLD_ALONE, "Gold alone", gold_alone, "Only the gold passages.", "passages:filter"),
     Arm(SENTENCES, "Gold sentences alone", gold_sentences,
-        "Of the gold passages, only the sentences with the evidence.", "chunks:shorter"),
+        "Of the gold passages, only the sentences with the evidence.", "chunks:shorter",
+        beyond=GOLD_ALONE),
     Arm(FEWER, "Fewer passages", fewer, "The first half of the passages.", "passages:fewer"),
     Arm(REVERSED, "Reversed order", reversed_order,
         "The same passages in the reverse order.", "order:reverse"),

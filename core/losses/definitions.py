@@ -37,13 +37,13 @@ class Cause:
 
 CAUSES: Mapping[str, Cause] = {
     READING: Cause("reading", False, "stay so even with the evidence sentences alone",
-        "Try a larger model or another prompt before you touch retrieval."),
+        "Try a larger model or another prompt."),
     RETRIEVAL: Cause("retrieval", False, "become {good} once the missing gold passages are added",
         "Work on retrieval: reword the search, combine keywords with embeddings, or retrieve more candidates and re-rank."),
     PLACE: Cause("the order of the passages", False, "become {good} once gold comes first",
         "Re-rank the passages, so that the evidence comes first."),
     DISTRACTED: Cause("other passages", True, "become {good} with the gold passages alone",
-        "Send fewer passages, or filter out those that do not answer the question."),
+        "Filter out passages that do not answer the question, by a re-ranker or a relevance threshold."),
     BURIED: Cause("long passages", True, "become {good} with the evidence sentences alone",
         "Cut shorter passages, or pick the sentences that matter before you ask."),
     ABSENT: Cause("missing documents", True, "have no gold passage in the documents",
@@ -74,6 +74,6 @@ DEFINITIONS = (
     Definition("losses", "Where answers are lost", "The first fix, in the order of the pipeline, that makes an answer correct is where it was lost.",
         formula="documents → gold added → gold first → gold alone → gold sentences alone", undefined_when="the answer is not judged"),
     Definition("net", "Net gain of a fix", "Answers that become correct, less those that stop being correct.", unit="answers", direction="higher = the fix helps",
-        formula="fixed − broken; 95 % interval of two paired shares; exact McNemar test against the run and against the placebo, the larger p-value, Holm over all fixes",
+        formula="fixed − broken; 95 % interval of two paired shares; exact McNemar test against the run and against the placebo (and of gold sentences against gold alone), the largest p-value, Holm over all fixes",
         undefined_when="the fix was not tried", source="McNemar 1947; Bonett & Price 2012"),
 )  # fmt: skip

@@ -23,7 +23,7 @@ def numbers(losses: Losses) -> Sequence[Number]:
         Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="card"),
         *_stages(losses),
         *_fixes(losses),
-        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, of=len(losses.queries), needs_nothing=True, place="setup"),
+        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, of=len(losses.queries), place="setup"),
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ LOSSES = Diagnostic(
     numbers=numbers,
     findings=findings,
     needs=(
-        Need("passages", "The run has no passages, so there is no prompt to change."),
+        Need("passages", "The run has no passages."),
         Need(
             "queries",
             "Give reference answers or labels (correct), or extract and verify claims: without either "

@@ -8,15 +8,16 @@ from core.losses.analysis import Losses
 from core.losses.arms import ADDED, ARMS
 from core.losses.definitions import CAUSES
 from core.losses.fixes import Fix, mcnemar
-from core.losses.ladder import LOST, READING, UNKNOWN, Step
+from core.losses.ladder import LOST, PIPELINE, READING, UNKNOWN, Step
 from core.losses.outcomes import CORRECT
 from core.severity import LOSS, WRONG, graded
-from core.socket import BAD, GOOD, HARMS, HELPS, OPEN, UNCLEAR, UNTRIED, Finding, Tried
+from core.socket import BAD, GOOD, HELPS, OPEN, UNCLEAR, UNTRIED, Finding, Tried
 from core.stats import wilson_interval
 from core.text.display import about, count, needed, number
 
 _TO_TRY = 7  # calls of a question, about
-ADVICE = "answers:lost"  # the fix that findings on incorrect answers name: whatever the ladder says
+ADVICE = "answers:lost"  # the fix of a finding that yields to whatever the ladder says
+_READER, _RETRIEVAL = "reader:improve", "retrieval:improve"
 
 
 def findings(losses: Losses) -> Sequence[Finding]:
@@ -78,8 +79,8 @@ def _lead(losses: Losses) -> Sequence[Finding]:
     else:
         parts = [f"{cause.who} ({one.n:,})" for cause, one in zip(causes, found, strict=True)]
         said = (
-            f"{', '.join(parts[:-1])} and {parts[-1]} lose most of {_lost(losses)}; which of them more, "
-            "cannot be told"
+            f"{', '.join(parts[:-1])} and {parts[-1]} lose most of {_lost(losses)}; these data do not "
+            "show which loses more"
         )
     n = sum(one.n for one in found)
     return (
@@ -95,7 +96,9 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
-    return " ".join(CAUSES[one.stage].advice for one in leading(losses)[:2])
+    stages = [one.stage for one in leading(losses)[:2]]
+    said = " ".join(CAUSES[stage].advice for stage in stages)
+    return f"{said[:-1]} before you touch retrieval." if stages == [READING] else said
 
 
 def _retriever(losses: Losses) -> str:
@@ -161,6 +164,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
             fix.arm, said_of(losses, fix), n, fix.n, wilson_interval(n / fix.n, fix.n), p_value=fix.p,
             severity=graded(LOSS, wilson_interval(max(fix.net, 0) / fix.n, fix.n)),
             query_ids=ids, tone=BAD if helps else GOOD,
+            advice=CAUSES[PIPELINE[fix.arm]].advice if helps and fix.arm in PIPELINE else "",
             clause=(
                 f"{arm.title.lower()} makes {fix.fixed:,} more {losses.outcome.good} and {fix.broken:,} fewer"
                 if helps
@@ -183,7 +187,7 @@ def cost(losses: Losses) -> Tried:
 def tried(losses: Losses) -> Mapping[str, Tried]:
     """Return what became of each fix, by the name that findings give it."""
     if not losses.n_tried:
-        names = (ADVICE, *(arm.fix for arm in ARMS if arm.fix), "reader:improve")
+        names = (ADVICE, _READER, *(arm.fix for arm in ARMS if arm.fix))
         return dict.fromkeys(names, cost(losses)) if losses.n else {}
     found: dict[str, Tried] = {}
     for fix in losses.fixes:
@@ -191,11 +195,12 @@ def tried(losses: Losses) -> Mapping[str, Tried]:
         if name and fix.asked:
             found[name] = Tried(fix.verdict, said_of(losses, fix))
     lead = advice(losses)
-    if lead:
-        found[ADVICE] = Tried(HARMS, lead)  # in place of whatever was advised
-        at = leading(losses)
-        reading = losses.step(READING)
-        seen = f"{reading.n:,} of {_lost(losses)} stay so even with the evidence sentences alone."
-        helps = any(one.stage == READING for one in at)
-        found["reader:improve"] = Tried(HELPS if helps else OPEN, seen if helps else f"{seen} {lead}")
+    if lead:  # it takes the place of what was advised before anything was tried
+        stay = (
+            f"{losses.step(READING).n:,} of {_lost(losses)} stay so even with the evidence sentences alone."
+        )
+        found |= {ADVICE: Tried(OPEN, lead), _READER: Tried(OPEN, f"{lead} {stay}")}
+        retrieval = found.get(_RETRIEVAL)
+        if retrieval is not None and retrieval.outcome != HELPS:
+            found[_RETRIEVAL] = Tried(OPEN, f"{retrieval.sentence} {lead}")
     return found

@@ -22,8 +22,9 @@ class Fix:
     Of ``n`` questions with both answers judged, ``asked`` had a prompt that the arm changes; ``fixed`` became
     correct, ``broken`` stopped being correct. ``low`` to ``high`` is the 95 % interval of ``net`` = fixed −
     broken (Bonett & Price 2012). ``p_value``: exact test of McNemar (1947), two-sided; ``p_placebo``: that
-    against the placebo, on the questions that both change; NaN where there is none. ``p``: the larger one, so
-    that a fix must beat both; ``p_adjusted`` by Holm over all arms. ``needed``: about how many questions
+    against the placebo, on the questions that both change; ``p_nested``: that against the arm that already
+    does most of it (`core.losses.arms.Arm.beyond`); NaN where there is none. ``p``: the largest, so that a
+    fix must beat them all; ``p_adjusted`` by Holm over all arms. ``needed``: about how many questions
     would tell it, where these do not (`core.stats.cases_needed`). ``tokens``: prompt tokens of a call, as a
     ratio to those of the run; None where not counted.
     """
@@ -37,6 +38,7 @@ class Fix:
     high: float
     p_value: float
     p_placebo: float
+    p_nested: float
     p_adjusted: float
     needed: int | None
     tokens: float | None
@@ -48,8 +50,8 @@ class Fix:
 
     @property
     def p(self) -> float:
-        """The larger of both p-values: it must differ from the run and from the placebo."""
-        return self.p_value if np.isnan(self.p_placebo) else max(self.p_value, self.p_placebo)
+        """The largest p-value: it must differ from the run, from the placebo and from what it goes beyond."""
+        return _largest(self.p_value, self.p_placebo, self.p_nested)
 
     @property
     def verdict(self) -> str:
@@ -76,6 +78,7 @@ def fixes(
     changed: Mapping[str, np.ndarray],
     placebo: Floats | None = None,
     tokens: Mapping[str, float] | None = None,
+    beyond: Mapping[str, str] | None = None,
 ) -> tuple[Fix, ...]:
     """Judge every arm; gains and harms by the same function, on the same questions.
 
@@ -91,16 +94,15 @@ def fixes(
         The same of the placebo, NaN where it was not asked.
     tokens : mapping, optional
         Prompt tokens of each arm, as a ratio to those of the run.
+    beyond : mapping, optional
+        By arm, the one that already does most of it, and that it must differ from as well.
     """
-    p_values, p_placebos = [], []
+    tests: list[tuple[float, float, float]] = []
     for name, after in arms.items():
-        p_values.append(mcnemar(base, after))
-        p_placebos.append(
-            np.nan if placebo is None else mcnemar(np.where(changed[name], placebo, np.nan), after)
-        )
-    adjusted = holm(
-        [np.nan if np.isnan(p) else np.nanmax([p, q]) for p, q in zip(p_values, p_placebos, strict=True)]
-    )
+        nested = arms.get((beyond or {}).get(name, ""))
+        other = None if placebo is None else np.where(changed[name], placebo, np.nan)
+        tests.append((mcnemar(base, after), *(_p(one, after) for one in (other, nested))))
+    adjusted = holm([_largest(*of_arm) for of_arm in tests])
     found = []
     for i, (name, after) in enumerate(arms.items()):
         first, second = known_pairs(base, after)
@@ -109,10 +111,18 @@ def fixes(
         open_ = not adjusted[i] <= _ALPHA
         found.append(
             Fix(
-                name, n, int(np.count_nonzero(changed[name])), int((second > first).sum()),
-                int((second < first).sum()), low * n, high * n, p_values[i], p_placebos[i],
+                name, n, int(np.count_nonzero(changed[name] & ~np.isnan(base + after))),
+                int((second > first).sum()), int((second < first).sum()), low * n, high * n, *tests[i],
                 float(adjusted[i]), cases_needed(second - first) if open_ else None,
                 (tokens or {}).get(name),
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _p(other: Floats | None, after: Floats) -> float:
+    return float("nan") if other is None else mcnemar(other, after)
+
+
+def _largest(p_value: float, *others: float) -> float:
+    return max([p_value, *(p for p in others if not np.isnan(p))])

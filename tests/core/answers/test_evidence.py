@@ -125,7 +125,7 @@ def test_without_texts_or_with_yes_as_the_reference_it_is_not_known():
         # Of one it said "In 1 the right passage was in the prompt".
         (1, 0, " The right passage was in its prompt: retrieval cannot explain it.", "reader:improve"),
         (0, 1, " The right passage was not in its prompt.", "retrieval:improve"),
-        (2, 2, " In 2 the right passage was in the prompt: retrieval can explain at most 2.", ""),
+        (2, 2, " In 2 the right passage was in the prompt: retrieval can explain at most 2.", "answers:lost"),
     ],
 )
 def test_advice_follows_from_the_larger_part(there, missing, told, fix):

@@ -69,7 +69,7 @@ def test_correct_answers_in_pairs_by_hand():
         "Run B is correct in 5 more of 10 questions: 6 better, 1 worse (difference +50 points, −1 to +85, "
         f"{correct.p_text}): chance alone could explain it."
     )
-    assert answer(both)[1].startswith("None of the 3 other numbers differs")
+    assert answer(both)[1].startswith("None of the 4 other numbers differs")
 
 
 def with_tokens(run, prompt, completion=10):
