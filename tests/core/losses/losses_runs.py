@@ -221,7 +221,9 @@ def made(base, arms, placebo=None, changed=None, **more) -> Losses:
     base, placebo = np.asarray(base, float), nothing if placebo is None else np.asarray(placebo, float)
     arms = {name: np.asarray(after, float) for name, after in arms.items()}
     changed = {name: np.full(n, True) for name in arms} | (changed or {})
-    prompts = {name: np.where(where, "changed", "unchanged").astype(object) for name, where in changed.items()}
+    prompts = {
+        name: np.where(where, "changed", "unchanged").astype(object) for name, where in changed.items()
+    }
     none = np.full(n, False)
     stage = stages.stages(base, arms, prompts, none, more.pop("absent", none), nothing, placebo)
     ids = [f"q{i}" for i in range(n)]
@@ -239,7 +241,7 @@ def made(base, arms, placebo=None, changed=None, **more) -> Losses:
         queries,
         answers,
         stages.ladder(stage, base, prompts, placebo),
-        fixes(base, arms, changed, placebo if known else None),
+        fixes(base, arms, changed, placebo if known else None, None, {arm.name: arm.beyond for arm in ARMS}),
         fixes(base, {"placebo": placebo}, {"placebo": np.full(n, True)})[0] if known else None,
         None,
         {arm.name: arm.title for arm in ARMS},

@@ -21,7 +21,9 @@ def cases(draw):
     shown = tuple(Shown(f"p{i}", f"Title {i}", f"Text of {i}. More of {i}.", i) for i in range(1, k + 1))
     gold = frozenset(one.passage_id for one in shown if draw(st.booleans()))
     missing = tuple(Shown(f"m{i}", "", f"Missing {i}. It says more.") for i in range(n_missing))
-    return Case(draw(st.text(max_size=8)), "Who?", shown, gold, missing, draw(st.sampled_from([True, True, False])))
+    return Case(
+        draw(st.text(max_size=8)), "Who?", shown, gold, missing, draw(st.sampled_from([True, True, False]))
+    )
 
 
 def ids(shown):
@@ -160,7 +162,11 @@ def test_a_fragment_that_is_in_the_passage_stays_in_it(data):
     ("text", "fragment", "expected"),
     [
         ("这座桥有九个拱。詹天佑设计了它。它建于1901年。", "詹天佑设计", "詹天佑设计了它。"),
-        ("Cây cầu có chín vòm. Nguyễn Văn An xây nó. Nó xong năm 1901.", "Nguyễn Văn An", "Nguyễn Văn An xây nó."),
+        (
+            "Cây cầu có chín vòm. Nguyễn Văn An xây nó. Nó xong năm 1901.",
+            "Nguyễn Văn An",
+            "Nguyễn Văn An xây nó.",
+        ),
         ("no stop at all", "stop", "no stop at all"),
         ("", "x", ""),
     ],

@@ -132,13 +132,34 @@ def test_without_a_comparison_to_the_placebo_the_run_alone_decides():
     assert fix.p_adjusted == fix.p_value and fix.verdict == "helps"
 
 
+def test_a_fix_must_beat_what_it_goes_beyond():
+    before, more = outcomes(12, 0, 10, 10)
+    most = more.copy()
+    most[:3] = 0.0
+    arms, changed = {"most": most, "more": more}, dict.fromkeys(("most", "more"), np.full(32, True))
+    first, second = fixes(before, arms, changed, beyond={"more": "most"})
+    # Three of 32 differ, all one way: 2 / 8. Against the run it would be 2 / 4,096.
+    assert (second.p_nested, second.p, second.p_value) == (0.25, 0.25, 2 / 2**12)
+    assert (second.verdict, first.verdict) == ("cannot be told", "helps") and math.isnan(first.p_nested)
+    assert fixes(before, arms, changed)[1].verdict == "helps"
+    # Where that arm was not tried there is nothing to beat.
+    assert fixes(before, {"more": more}, changed, beyond={"more": "most"})[0].verdict == "helps"
+
+
+def test_questions_whose_answers_are_not_both_judged_are_not_counted_as_asked():
+    before, after = np.array([0.0, NAN, 1.0, 0.0]), np.array([1.0, 1.0, NAN, 0.0])
+    fix = judged(before, after, np.array([True, True, True, False]))
+    assert (fix.n, fix.asked, fix.fixed) == (2, 1, 1)
+
+
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, NAN])] * 4), max_size=40))
 def test_gains_and_harms_are_mirror_images(rows):
     columns = np.array(rows, dtype=float).reshape(-1, 4).T
     base, a, b, placebo = columns
     changed = {"a": np.full(base.size, True), "b": np.arange(base.size) % 2 == 0}
-    there = fixes(base, {"a": a, "b": b}, changed, placebo, {"a": 0.5})
-    back = fixes(1 - base, {"a": 1 - a, "b": 1 - b}, changed, 1 - placebo, {"a": 0.5})
+    more = {"tokens": {"a": 0.5}, "beyond": {"b": "a"}}
+    there = fixes(base, {"a": a, "b": b}, changed, placebo, **more)
+    back = fixes(1 - base, {"a": 1 - a, "b": 1 - b}, changed, 1 - placebo, **more)
     mirrored = {"helps": "harms", "harms": "helps", "cannot be told": "cannot be told"}
     for one, other in zip(there, back, strict=True):
         assert (one.n, one.asked, one.fixed, one.broken) == (other.n, other.asked, other.broken, other.fixed)
@@ -168,10 +189,10 @@ def test_how_many_questions_would_tell_it(fixed, broken, same, needed):
 
 
 def test_a_fix_has_no_verdict_without_a_test():
-    fix = Fix("x", 0, 0, 0, 0, NAN, NAN, NAN, NAN, NAN, 0, None)
+    fix = Fix("x", 0, 0, 0, 0, NAN, NAN, NAN, NAN, NAN, NAN, 0, None)
     assert (fix.verdict, fix.net) == ("cannot be told", 0) and math.isnan(fix.p)
 
 
 @pytest.mark.parametrize(("p", "verdict"), [(0.05, "helps"), (0.0500001, "cannot be told")])
 def test_the_border_of_five_per_cent(p, verdict):
-    assert Fix("x", 9, 9, 5, 1, 0, 0, p, NAN, p, None, None).verdict == verdict
+    assert Fix("x", 9, 9, 5, 1, 0, 0, p, NAN, NAN, p, None, None).verdict == verdict
