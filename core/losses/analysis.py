@@ -33,6 +33,7 @@ from core.text.matching import labelled
 
 _MEASURES = (PLACEBO, AGAIN, AS_IT_IS, ALONE)  # they fix nothing
 _TITLES = {arm.name: arm.title for arm in ARMS} | {ALONE: "Each passage alone", AS_IT_IS: "As it is"}
+_CALLS = 7  # of a question, about: most have a gold passage in the prompt
 _BEYOND = {arm.name: arm.beyond for arm in ARMS if arm.beyond}
 _ROWS = ["query_id", "arm", "repeat", "prompt", "passages", "gold_by", "answer", "answer_status"]
 _OF_FIX = (
@@ -54,7 +55,8 @@ class Losses:
     ``placebo`` and ``again`` measure what any change of the prompt, and none, does. ``titles`` of arms;
     ``outcome`` is what is counted. ``n_tried`` questions have rows, ``calls`` were made; ``model`` answered
     them, where that is not the run's own. ``missed_at_most`` answers that are not correct lack a gold passage
-    in their prompt, of ``n_known_evidence`` of which that is known.
+    in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying all
+    fixes takes, and their seconds by the calls of the run, None where these were not timed.
     """
 
     queries: pd.DataFrame
@@ -70,6 +72,7 @@ class Losses:
     model: str
     missed_at_most: int
     n_known_evidence: int
+    to_try: tuple[int, float | None]
 
     @property
     def n(self) -> int:
@@ -148,7 +151,15 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         str((facts.get("model") or {}).get("name", "")) if asked_anew and not by_claims else "",
         int(evidence.eq("not in the prompt").sum()),
         int((evidence.notna() & evidence.ne("not known")).sum()),
+        _to_try(run),
     )
+
+
+def _to_try(run: Run) -> tuple[int, float | None]:
+    calls = int(run.queries["query_id"].isin(run.passages["query_id"]).sum()) * _CALLS
+    spent = run.manifest.get("cost") or {}
+    made, seconds = spent.get("calls"), spent.get("seconds")
+    return calls, calls * seconds / made if made and seconds else None
 
 
 def _queries(
