@@ -55,8 +55,8 @@ class Losses:
     ``placebo`` and ``again`` measure what any change of the prompt, and none, does. ``titles`` of arms;
     ``outcome`` is what is counted. ``n_tried`` questions have rows, ``calls`` were made; ``model`` answered
     them, where that is not the run's own. ``missed_at_most`` answers that are not correct lack a gold passage
-    in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying all
-    fixes takes, and their seconds by the calls of the run, None where these were not timed.
+    in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying
+    all fixes takes, and their seconds by the calls of the run, None where these were not timed.
     """
 
     queries: pd.DataFrame
