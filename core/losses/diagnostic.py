@@ -30,9 +30,10 @@ def numbers(losses: Losses) -> Sequence[Number]:
 def _stages(losses: Losses) -> Iterator[Number]:
     for stage in STAGES:
         step, lost = losses.step(stage), stage in LOST
+        value = step.n if step.n or losses.n_tried else None  # without any fix tried, 0 is no count
         note = "" if step.expected is None else f"{about(step.expected)} by the placebo"
         yield Number(
-            f"n_{'lost' if lost else 'kept'}_{_key(stage)}", stage[:1].upper() + stage[1:], step.n,
+            f"n_{'lost' if lost else 'kept'}_{_key(stage)}", losses.title(stage), value,
             of=losses.n_lost if lost else losses.n - losses.n_lost, noun="answer", define=stage, note=note,
             cases=f"queries.stage:{quote(stage, safe='')}", place="card" if stage in _CARDS else "row",
         )  # fmt: skip
@@ -76,7 +77,7 @@ LOSSES = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stage", "Lost or kept", needs_labels=True),
-        QuestionColumn("n_fixing", "Fixes that make it correct", "{:g}", None, "worse", needs_labels=True),
+        QuestionColumn("n_fixing", "Fixes that mend it", "{:g}", None, "worse", needs_labels=True),
     ),
     step=LossesStep,
     icon=":material/stairs:",

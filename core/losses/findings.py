@@ -13,9 +13,8 @@ from core.losses.outcomes import CORRECT
 from core.severity import LOSS, WRONG, graded
 from core.socket import BAD, GOOD, HELPS, OPEN, UNCLEAR, UNTRIED, Finding, Tried
 from core.stats import wilson_interval
-from core.text.display import about, count, needed, number
+from core.text.display import about, count, duration, needed, number
 
-_TO_TRY = 7  # calls of a question, about
 ADVICE = "answers:lost"  # the fix of a finding that yields to whatever the ladder says
 _READER, _RETRIEVAL = "reader:improve", "retrieval:improve"
 
@@ -177,10 +176,12 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
 
 def cost(losses: Losses) -> Tried:
     """Say that nothing was tried yet, and what trying costs."""
-    n = len(losses.queries) * _TO_TRY
+    calls, seconds = losses.to_try
+    time = "" if seconds is None else f", about {duration(seconds)}"
     return Tried(
         UNTRIED,
-        f"No fix was tried yet: to try them takes about {n:,} calls (Where answers are lost, Try the fixes).",
+        f"No fix was tried yet: trying them takes about {calls:,} calls{time} (page Where answers are lost, "
+        "or --steps losses).",
     )
 
 

@@ -101,7 +101,7 @@ def fixes(
     for name, after in arms.items():
         nested = arms.get((beyond or {}).get(name, ""))
         other = None if placebo is None else np.where(changed[name], placebo, np.nan)
-        tests.append((mcnemar(base, after), *(_p(one, after) for one in (other, nested))))
+        tests.append((mcnemar(base, after), _p(other, after), _p(nested, after)))
     adjusted = holm([_largest(*of_arm) for of_arm in tests])
     found = []
     for i, (name, after) in enumerate(arms.items()):
