@@ -171,6 +171,10 @@ def test_alone_finds_the_passages_that_suffice():
     ]  # fmt: skip
     losses = losses_of(found)
     assert losses.queries[["stage", "gold_by"]].iloc[0].tolist() == [stages.PLACE, "sufficient"]
+    facts = found.manifest["steps"]["losses"]
+    assert (facts["n_done"], facts["n_left"]) == (1, 0)
+    llm.requests.clear()
+    assert tried(found, llm, alone=True) is found and not llm.requests
     # What finds the evidence is no fix.
     assert "alone" not in {fix.arm for fix in losses.fixes}
 
