@@ -77,7 +77,7 @@ LOSSES = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stage", "Lost or kept", needs_labels=True),
-        QuestionColumn("n_fixing", "Fixes that mend it", "{:g}", None, "worse", needs_labels=True),
+        QuestionColumn("n_fixing", "Fixes that make it right", "{:g}", None, "worse", needs_labels=True),
     ),
     step=LossesStep,
     icon=":material/stairs:",
