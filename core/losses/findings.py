@@ -87,7 +87,7 @@ def _lead(losses: Losses) -> Sequence[Finding]:
             "losses", f"{said[:1].upper()}{said[1:]}.{_retriever(losses)}", n, lost,
             wilson_interval(n / lost, lost), severity=graded(WRONG, interval), advice=advice(losses),
             query_ids=_at(losses, [one.stage for one in found]),
-            clause=f"{said}.{_retriever(losses)}".removesuffix("."), label=found[0].stage.capitalize(),
+            clause=f"{said}.{_retriever(losses)}".removesuffix("."), label=" or ".join(one.stage for one in found).capitalize(),
             reads="that are lost there", fix=ADVICE,
         ),
     )  # fmt: skip
@@ -166,7 +166,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
                 if helps
                 else ""
             ),
-            label=arm.title, reads=f"that {arm.title.lower()} {'fixes' if helps else 'breaks'}",
+            label=f"{arm.title} {'fixes' if helps else 'breaks'} it", reads=f"that {arm.title.lower()} {'fixes' if helps else 'breaks'}",
         ),
     )  # fmt: skip
 
