@@ -20,7 +20,7 @@ _CARDS = (RETRIEVAL, BURIED, READING)
 def numbers(losses: Losses) -> Sequence[Number]:
     """Return how many answers are lost at each stage, and the net gain of each fix."""
     return (
-        Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="card"),
+        Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="row"),
         *_stages(losses),
         *_fixes(losses),
         Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, of=len(losses.queries), place="setup"),

@@ -87,7 +87,8 @@ def _lead(losses: Losses) -> Sequence[Finding]:
             "losses", f"{said[:1].upper()}{said[1:]}.{_retriever(losses)}", n, lost,
             wilson_interval(n / lost, lost), severity=graded(WRONG, interval), advice=advice(losses),
             query_ids=_at(losses, [one.stage for one in found]),
-            clause=f"{said}.{_retriever(losses)}".removesuffix("."), label=found[0].stage.capitalize(),
+            clause=f"{said}.{_retriever(losses)}".removesuffix("."),
+            label=" or ".join(one.stage for one in found).capitalize(),
             reads="that are lost there", fix=ADVICE,
         ),
     )  # fmt: skip
@@ -150,6 +151,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
     if arm is None or not fix.n or not fix.asked:
         return ()
     helps = fix.net > 0
+    does = "fixes" if helps else "breaks"
     rows = losses.answers[losses.answers["arm"].eq(fix.arm) & losses.answers["prompt"].eq("changed")]
     before = rows["query_id"].map(losses.queries.set_index("query_id")["state"])
     lost, right = (
@@ -169,7 +171,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
                 if helps
                 else ""
             ),
-            label=arm.title, reads=f"that {arm.title.lower()} {'fixes' if helps else 'breaks'}",
+            label=f"{arm.title} {does} it", reads=f"that {arm.title.lower()} {does}",
         ),
     )  # fmt: skip
 
