@@ -16,6 +16,9 @@ from core.stats import wilson_interval
 from core.text.display import about, count, duration, needed, number
 
 ADVICE = "answers:lost"  # the fix of a finding that yields to whatever the ladder says
+_TO_KNOW = (
+    "Mark gold passages, or find them by asking with each passage alone; ask again where a call failed."
+)
 _READER, _RETRIEVAL = "reader:improve", "retrieval:improve"
 
 
@@ -64,11 +67,15 @@ def _lead(losses: Losses) -> Sequence[Finding]:
     found, interval = leading(losses), wilson_interval(lost / losses.n, losses.n)
     if not found:
         unknown = losses.step(UNKNOWN).n
+        said = f"Where {unknown:,} of {_lost(losses)} are lost is not known.{_bound(losses)}"
+        todo = _TO_KNOW if losses.n_tried else cost(losses).sentence
+        if not unknown:
+            said = f"No stage loses more of {_lost(losses)} than any change of the prompt would give."
+            todo = ""
         return (
             Finding(
-                "losses", f"Where {unknown:,} of {_lost(losses)} are lost is not known.{_bound(losses)}",
-                unknown, lost, severity="low", tone=UNCLEAR, advice=cost(losses).sentence,
-                label="Lost somewhere", query_ids=_at(losses, [UNKNOWN]), reads="that no fix was tried on",
+                "losses", said, unknown, lost, severity="low", tone=UNCLEAR, advice=todo,
+                label="Lost somewhere", query_ids=_at(losses, [UNKNOWN]), reads="that are lost somewhere",
             ),
         )  # fmt: skip
     causes = [CAUSES[one.stage] for one in found]
@@ -97,8 +104,14 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
     stages = [one.stage for one in leading(losses)[:2]]
-    said = " ".join(CAUSES[stage].advice for stage in stages)
+    said = " ".join(_advice_at(losses, stage) for stage in stages)
     return f"{said[:-1]} before you touch retrieval." if stages == [READING] else said
+
+
+def _advice_at(losses: Losses, stage: str) -> str:
+    """Return the advice of a stage; where its fix breaks as many answers elsewhere, what it did instead."""
+    fix = next((losses.fix(arm) for arm, into in PIPELINE.items() if into == stage), None)
+    return CAUSES[stage].advice if fix is None or fix.net > 0 else said_of(losses, fix)
 
 
 def _retriever(losses: Losses) -> str:

@@ -62,7 +62,8 @@ class Judge:
             if words(answer) == words(self.labelled):
                 found = self.label
             else:
-                agrees = is_correct(self.labelled, self.references, self.question) == self.label
+                # An abstention says no reference: who calls it incorrect agrees.
+                agrees = bool(is_correct(self.labelled, self.references, self.question)) == self.label
                 found = is_correct(answer, self.references, self.question) if agrees else None
         else:
             found = is_correct(answer, self.references, self.question)

@@ -166,7 +166,11 @@ class _Work(StepWork):
         self._ask(wanted, rows)
         if self._by_claims:
             self._judge(questions, rows)
-        return {"arms": list(rows.values())}
+        # Rows that are asked again stand where they would have stood.
+        order = {name: i for i, name in enumerate((ALONE, *(arm.name for arm in self._arms)))}
+        return {
+            "arms": sorted(rows.values(), key=lambda row: (order.get(row["arm"], len(order)), row["repeat"]))
+        }
 
     def _planned(
         self, question: AskedQuestion, case: Case, arm: Arm
