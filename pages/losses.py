@@ -11,7 +11,7 @@ if step_form.opening("losses", run.lacking):
         run.ladder()
         run.again()
 
-        st.subheader("What each fix mends and breaks", anchor=False)
+        st.subheader("What each fix brings, and what it breaks", anchor=False)
         run.fixes()
         run.more()
     else:

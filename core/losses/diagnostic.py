@@ -9,12 +9,10 @@ from core.losses.analysis import Losses, analyse_losses
 from core.losses.arms import ARMS
 from core.losses.definitions import DEFINITIONS
 from core.losses.findings import findings, tried
-from core.losses.ladder import BURIED, LOST, READING, RETRIEVAL, STAGES
+from core.losses.ladder import LOST, RETRIEVAL, STAGES
 from core.losses.step import LossesStep
 from core.socket import Diagnostic, Need, Number, QuestionColumn
 from core.text.display import about
-
-_CARDS = (RETRIEVAL, BURIED, READING)
 
 
 def numbers(losses: Losses) -> Sequence[Number]:
@@ -28,6 +26,7 @@ def numbers(losses: Losses) -> Sequence[Number]:
 
 
 def _stages(losses: Losses) -> Iterator[Number]:
+    largest = sorted(LOST, key=lambda stage: -losses.step(stage).n)[:2]
     for stage in STAGES:
         step, lost = losses.step(stage), stage in LOST
         value = step.n if step.n or losses.n_tried else None  # without any fix tried, 0 is no count
@@ -35,7 +34,7 @@ def _stages(losses: Losses) -> Iterator[Number]:
         yield Number(
             f"n_{'lost' if lost else 'kept'}_{_key(stage)}", losses.title(stage), value,
             of=losses.n_lost if lost else losses.n - losses.n_lost, noun="answer", define=stage, note=note,
-            cases=f"queries.stage:{quote(stage, safe='')}", place="card" if stage in _CARDS else "row",
+            cases=f"queries.stage:{quote(stage, safe='')}", place="card" if stage in (RETRIEVAL, *largest) else "row",
         )  # fmt: skip
 
 
