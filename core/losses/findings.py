@@ -88,8 +88,8 @@ def _lead(losses: Losses) -> Sequence[Finding]:
     else:
         parts = [f"{_loses(one)} {one.n:,}" for one in found]
         said = (
-            f"of {_lost(losses)}, {', '.join(parts[:-1])} and {parts[-1]}; these data do not show which loses "
-            "more"
+            f"of {_lost(losses)}, {', '.join(parts[:-1])} and {parts[-1]}; these data do not show which "
+            "loses more"
         )
     n = sum(one.n for one in found)
     return (
