@@ -56,6 +56,8 @@ RULES = {
     "core.claims.step": f"{BASE} core.claims core.claims.decomposition core.claims.verifiers core.pipeline core.llm",
     # Where nobody knows the correct answers, the claims of every answer decide whether a fix helps.
     "core.losses.step": f"{BASE} core.claims core.claims.step core.losses core.pipeline core.llm",
+    # One change for one question or for all: it asks as the step of losses asks, and is kept as reviews are.
+    "core.whatif": f"{BASE} core.losses core.losses.step core.pipeline core.llm core.retrieval core.files core.reviews",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
     "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.pipeline core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.
@@ -100,7 +102,7 @@ RULES = {
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.presets core.charts core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist",
+    "core.pipeline core.presets core.charts core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist core.whatif",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis core.socket "
     "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

@@ -42,7 +42,7 @@ CAUSES: Mapping[str, Cause] = {
         "Work on retrieval: reword the search, combine keywords with embeddings, or retrieve more candidates and re-rank."),
     PLACE: Cause("the order of the passages", False, "become {good} once gold comes first",
         "Re-rank the passages, so that the evidence comes first."),
-    DISTRACTED: Cause("other passages", True, "become {good} with the gold passages alone",
+    DISTRACTED: Cause("distracting passages", True, "become {good} with the gold passages alone",
         "Filter out passages that do not answer the question, by a re-ranker or a relevance threshold."),
     BURIED: Cause("long passages", True, "become {good} with the evidence sentences alone",
         "Cut shorter passages, or pick the sentences that matter before you ask."),

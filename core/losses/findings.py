@@ -55,6 +55,11 @@ def _named(losses: Losses, step: Step) -> str:
     return f"{step.n:,} of {_lost(losses)} {seen}{beyond}"
 
 
+def _loses(step: Step) -> str:
+    cause = CAUSES[step.stage]
+    return f"{cause.who} {'lose' if cause.plural else 'loses'}"
+
+
 def _lost(losses: Losses) -> str:
     are = "is" if losses.n_lost == 1 else "are"
     return f"{count(losses.n_lost, 'answer')} that {are} not {losses.outcome.good}"
@@ -78,15 +83,13 @@ def _lead(losses: Losses) -> Sequence[Finding]:
                 label="Lost somewhere", query_ids=_at(losses, [UNKNOWN]), reads="that are lost somewhere",
             ),
         )  # fmt: skip
-    causes = [CAUSES[one.stage] for one in found]
     if len(found) == 1:
-        verb = "lose" if causes[0].plural else "loses"
-        said = f"{causes[0].who} {verb} most: {_named(losses, found[0])}"
+        said = f"{_loses(found[0])} most: {_named(losses, found[0])}"
     else:
-        parts = [f"{cause.who} ({one.n:,})" for cause, one in zip(causes, found, strict=True)]
+        parts = [f"{_loses(one)} {one.n:,}" for one in found]
         said = (
-            f"{', '.join(parts[:-1])} and {parts[-1]} lose most of {_lost(losses)}; these data do not "
-            "show which loses more"
+            f"of {_lost(losses)}, {', '.join(parts[:-1])} and {parts[-1]}; these data do not show which "
+            "loses more"
         )
     n = sum(one.n for one in found)
     return (
@@ -94,7 +97,8 @@ def _lead(losses: Losses) -> Sequence[Finding]:
             "losses", f"{said[:1].upper()}{said[1:]}.{_retriever(losses)}", n, lost,
             wilson_interval(n / lost, lost), severity=graded(WRONG, interval), advice=advice(losses),
             query_ids=_at(losses, [one.stage for one in found]),
-            clause=f"{said}.{_retriever(losses)}".removesuffix("."), label=found[0].stage.capitalize(),
+            clause=f"{said}.{_retriever(losses)}".removesuffix("."),
+            label=" or ".join(one.stage for one in found).capitalize(),
             reads="that are lost there", fix=ADVICE,
         ),
     )  # fmt: skip
@@ -119,8 +123,8 @@ def _retriever(losses: Losses) -> str:
     if fix is None or not fix.asked:
         return ""
     return (
-        f" A perfect retriever would make {fix.fixed:,} more {losses.outcome.good} and {fix.broken:,} fewer "
-        f"(net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)."
+        f" A perfect retriever would make {fix.fixed or 'none'} more {losses.outcome.good} and "
+        f"{fix.broken or 'none'} fewer (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)."
     )
 
 
@@ -163,6 +167,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
     if arm is None or not fix.n or not fix.asked:
         return ()
     helps = fix.net > 0
+    does = "fixes" if helps else "breaks"
     rows = losses.answers[losses.answers["arm"].eq(fix.arm) & losses.answers["prompt"].eq("changed")]
     before = rows["query_id"].map(losses.queries.set_index("query_id")["state"])
     lost, right = (
@@ -182,7 +187,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
                 if helps
                 else ""
             ),
-            label=arm.title, reads=f"that {arm.title.lower()} {'fixes' if helps else 'breaks'}",
+            label=f"{arm.title} {does} it", reads=f"that {arm.title.lower()} {does}",
         ),
     )  # fmt: skip
 

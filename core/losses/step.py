@@ -307,7 +307,7 @@ class _Work(StepWork):
                 {"passages": pd.DataFrame(passages)} if passages else {}
             )
             facts = {"source": "live", "run_id": "arms", "name": "arms", "complete": True}
-            judged = fill(Run.create(facts, **tables), _verifying(self._claims))
+            judged = fill(Run.create(facts, **tables), verifying(self._claims))
             support = least_support(judged)
             for i, (_, row) in asked.items():
                 row["support"] = support.get(i)
@@ -402,7 +402,7 @@ def case_of(question: AskedQuestion, alone: Sequence[Mapping[str, Any]]) -> Case
     return replace(case, gold=found, gold_by=BY_REFERENCE) if found else case
 
 
-def _verifying(options: Mapping[str, Any]) -> ClaimsStep:
+def verifying(options: Mapping[str, Any]) -> ClaimsStep:
     """Return a step that verifies claims without a language model: the run's own, else the offline one."""
     chosen = {name: options[name] for name in ("verifier", "verifier_model") if options.get(name)}
     try:
