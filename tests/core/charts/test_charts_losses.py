@@ -129,7 +129,7 @@ def test_by_claims_no_word_says_correct():
     _, losses = losses_of(by_claims=True)
     for figure in (loss_ladder(losses), fix_balance(losses)):
         said = " ".join(text for key, text in shown_strings(figure) if not text.startswith("where="))
-        said = (said + alt_text(figure)).lower()
+        said = (said + alt_text(figure)).lower().replace("corrected for", "")  # a p-value
         assert "supported" in said and "correct" not in said
 
 
@@ -152,6 +152,14 @@ def test_nothing_judged_is_a_labelled_empty_figure():
     bare = Run.create(run.manifest, queries=run.queries.assign(reference_answers=None), passages=run.passages)
     figure = loss_ladder(Diagnosis(bare)["losses"])
     assert not figure.data and figure.layout.annotations[0].text.replace("<br>", " ") == alt_text(figure)
+
+
+def test_one_question_has_no_interval():
+    _, losses = losses_of(plan={"retrieval": PLAN["retrieval"]})
+    figure = fix_balance(losses)
+    hover = next(trace for trace in figure.data if trace.name == "Net, 95 % interval").customdata[0]
+    assert "net +1 (— to —), of 1 answer" in hover
+    assert bars(loss_ladder(losses)).keys() == {"Not retrieved"}
 
 
 def test_the_title_of_a_users_own_arm_is_data(found):
