@@ -234,7 +234,7 @@ def _entails_reference(run: Run, state: np.ndarray) -> np.ndarray:
     claims = run["claims"]
     of_reference = claims[claims["side"].eq("reference").fillna(False) & claims["counterpart"].notna()]
     entailed = of_reference["counterpart"].eq("Entailment").groupby(of_reference["query_id"]).all()
-    says = run.queries["query_id"].map(entailed).fillna(False).to_numpy(dtype=bool)
+    says = run.queries["query_id"].map(entailed).eq(True).to_numpy(dtype=bool)
     return np.asarray(says & (state == INCORRECT) & run.queries["correct"].isna().to_numpy())
 
 
