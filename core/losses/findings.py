@@ -8,7 +8,7 @@ from core.losses.analysis import Losses
 from core.losses.arms import ADDED, ARMS
 from core.losses.definitions import CAUSES
 from core.losses.fixes import Fix, mcnemar
-from core.losses.ladder import LOST, READING, UNKNOWN, Step
+from core.losses.ladder import LOST, READING, RETRIEVAL, UNKNOWN, Step
 from core.losses.outcomes import CORRECT
 from core.severity import LOSS, WRONG, graded
 from core.socket import BAD, GOOD, HARMS, HELPS, OPEN, UNCLEAR, UNTRIED, Finding, Tried
@@ -95,7 +95,10 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
-    return " ".join(CAUSES[one.stage].advice for one in leading(losses)[:2])
+    found = [one.stage for one in leading(losses)]
+    said = " ".join(CAUSES[stage].advice for stage in found[:2])
+    # Where both lose most, neither goes first.
+    return said.replace(" before you touch retrieval", "") if RETRIEVAL in found else said
 
 
 def _retriever(losses: Losses) -> str:
