@@ -84,8 +84,11 @@ class RunChange:
     def __post_init__(self) -> None:
         if self.k is not None:
             check_ranges(self, {"k": (1, _MOST)})
-        for name, value, known in (("order", self.order, ORDERS), ("style", self.style or "short", STYLES)):
-            if value not in known:
+        for name, value, known in (
+            ("order", self.order, ORDERS),
+            ("style", "short" if self.style is None else self.style, STYLES),
+        ):
+            if value not in tuple(known):
                 raise InputError(f"{name} must be one of {', '.join(known)}, got {shorten(repr(value))}.")
         if self.drop_below is not None and finite(self.drop_below) is None:
             raise InputError(f"drop_below must be a number, got {shorten(repr(self.drop_below))}.")
