@@ -15,7 +15,7 @@ help:
 	@echo "make test         install, then run the whole test suite"
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record the three sample runs again (four hours on two cores)"
-	@echo "make worked       compose the worked answers and verify their claims again (no model)"
+	@echo "make worked       compose the worked answers and losses again, and verify claims (no model)"
 	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
 	@echo "make bench-quick  the same on less data, in five minutes"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
@@ -55,6 +55,7 @@ analyze: $(VENV)/.installed
 worked: $(VENV)/.installed
 	$(BIN)/python -m sample_data.compose sample_data/worked_answers.jsonl sample_data/articles sample_data/worked_answers
 	$(BIN)/python -m core analyze sample_data/worked_answers --steps claims,conformal,validation --no-citations --out sample_data/worked_answers --overwrite
+	$(BIN)/python -m sample_data.losses sample_data sample_data/worked_losses
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench

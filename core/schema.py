@@ -96,7 +96,7 @@ QUERIES = Table(
         Column("reported_entropy", "float", "Influence entropy in an imported file.", unit="nats",
                range=(0, None), aliases=("influence_entropy",)),
         Column("reported_divergent", "bool", "Divergence flag in an imported file.", aliases=("is_divergent",)),
-        Column("planted_case", "str", "Simulation only: the case that was planted in this question."),
+        Column("planted_case", "str", "Simulated and composed runs only: the case that was planted in this question."),
         Column("planted_rho", "float", "Simulation only: rank agreement of the planted influence.", range=(-1, 1)),
         Column("planted_correct", "bool", "Simulated and composed runs only: whether the answer was made to be correct."),
     ),

@@ -46,6 +46,7 @@ AREAS = {
     "confidence": ("core/confidence", ""),
     "text": ("core/text", ""),
     "validation": ("core/validation", ""),
+    "losses": ("core/losses", ""),
     "cache": (
         "core/database.py core/llm/cache.py",
         "tests/core/llm/test_cache.py tests/core/calibration/test_store.py",

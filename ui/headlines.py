@@ -11,7 +11,8 @@ import streamlit as st
 from core import diagnostics
 from core.charts.overview import against_chance
 from core.charts.theme import where_door
-from core.socket import BAD, GOOD, REASON, UNCLEAR, Definition, Diagnostic, Finding, Number
+from core.diagnosis import Diagnosis
+from core.socket import BAD, GOOD, REASON, UNCLEAR, UNTRIED, Definition, Diagnostic, Finding, Number
 from core.text.display import DASH, count, number
 from core.verdict import text_of
 from core.verdict import verdict as verdict_of
@@ -154,6 +155,24 @@ def verdict() -> None:
                         _proof(clause.diagnostic, clause.finding)
         if said.advice:
             st.markdown(f"**What to do:** {plain(said.advice)}")
+        _untried()
+
+
+def _untried() -> None:
+    """Draw the way to each step that would try fixes, where none of them was tried."""
+    for one in diagnostics.DIAGNOSTICS:
+        page, outcomes = router.page_of(one.name), _outcomes(one)
+        if one.step is not None and page is not None and outcomes == {UNTRIED}:
+            sources.link(page, one.step.title, "play_circle")
+
+
+def _outcomes(diagnostic: Diagnostic) -> set[str]:
+    """Return what became of the fixes that a diagnostic tries; empty where it has nothing to say."""
+
+    def tried(found: Diagnosis) -> set[str]:
+        return {what.outcome for what in diagnostic.tried(found[diagnostic.name]).values()}
+
+    return set() if lacks(diagnostic.name) else cached.once(f"tried {diagnostic.name}", tried)
 
 
 def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
@@ -261,8 +280,12 @@ def overview() -> None:
     show.cards([cards[name] for name in gravest(list(cards), cached.findings())[:_CARDS]])
     drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
     if drawn.data:
-        st.subheader("Against chance", anchor=False)
-        show.figure(drawn, "against_chance")
+        # Where fixes were tried, what they did is the one figure that is read first.
+        fold = any(_outcomes(one) - {UNTRIED} for one in diagnostics.DIAGNOSTICS)
+        with show.more("Against chance") if fold else st.container():
+            if not fold:
+                st.subheader("Against chance", anchor=False)
+            show.figure(drawn, "against_chance")
     recovered("answers")
 
 

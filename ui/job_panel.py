@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.pipeline import CallPlan, duration
+from core.pipeline import CallPlan
 from core.run import Run
-from core.text.display import count
+from core.text.display import count, duration
 from ui import library, router, sections, show, sources, work
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened

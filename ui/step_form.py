@@ -28,9 +28,8 @@ def every_step(page: str, choice: ModelChoice, n_labelled: int) -> tuple[Step, .
     ``n_labelled`` is the number of labelled questions.
     """
     found: list[Step | None] = []
-    for diagnostic in diagnostics.DIAGNOSTICS:
-        if diagnostic.step is None:
-            continue
+    stepped = [one for one in diagnostics.DIAGNOSTICS if one.step is not None]
+    for diagnostic in sorted(stepped, key=lambda one: not asks_questions(one.step)):  # answers come first
         title = plain(diagnostic.step.title)
         if not asks_questions(diagnostic.step):
             # What costs no call is done unless it is switched off, or has too few labels to say anything.

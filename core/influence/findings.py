@@ -33,7 +33,7 @@ class _Wording(NamedTuple):
 _WORDINGS = {
     "harmful_passage": _Wording(
         "leaving out one passage makes an incorrect answer correct",
-        "with a harmful passage", WRONG, "rho", True, "retrieval:improve",
+        "with a harmful passage", WRONG, "rho", True, "distractors:remove",
     ),
     "inverted": _Wording(
         "the passages are used in the reverse of the retriever's order",

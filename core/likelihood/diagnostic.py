@@ -118,7 +118,7 @@ def _finding(analysis: LikelihoodAnalysis, name: str) -> Finding:
         found,
         advice=MODES[name].advice,
         clause=f"{told} ({percent(n / of, interval)}; {percent(expected / of)} by chance)",
-        fix="passages:fewer",
+        fix="distractors:remove" if name == "misleading" else "reader:improve",
         otherwise=replace(found, tone=UNCLEAR) if n else None,
     )
 

@@ -33,11 +33,13 @@ from core.text.matching import labelled
 
 _MEASURES = (PLACEBO, AGAIN, AS_IT_IS, ALONE)  # they fix nothing
 _TITLES = {arm.name: arm.title for arm in ARMS} | {ALONE: "Each passage alone", AS_IT_IS: "As it is"}
+_CALLS = 7  # of a question, about: most have a gold passage in the prompt
 _BEYOND = {arm.name: arm.beyond for arm in ARMS if arm.beyond}
 _ROWS = ["query_id", "arm", "repeat", "prompt", "passages", "gold_by", "answer", "answer_status"]
+_OF_QUERY = ("query_id", "question", "state", "stage", "gold_by", "n_fixing")
 _OF_FIX = (
-    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_nested", "p_adjusted",
-    "verdict", "needed", "tokens",
+    "arm", "n", "asked", "fixed", "broken", "net", "low", "high", "p_value", "p_placebo", "p_nested",
+    "p_adjusted", "verdict", "needed", "tokens",
 )  # fmt: skip
 
 
@@ -47,14 +49,16 @@ class Losses:
 
     ``queries``, one row per question in the run's order: ``query_id, question``; ``state`` of its answer (one
     of `core.losses.outcomes.STATES`); ``stage`` (`core.losses.ladder.STAGES`, missing where the answer is not
-    judged); ``gold_by``, how its gold passages were found; ``n_fixing`` fixes that make it correct.
+    judged); ``gold_by``, how its gold passages were found; ``n_fixing`` fixes that make it correct; and a
+    column for each arm but *alone*: "fixed", "broken" or "the same", missing where either is not judged.
 
     ``answers``, one row per question and arm that was tried: ``query_id, arm, repeat, prompt, passages,
     gold_by, answer, answer_status, state``. ``steps`` is the ladder, ``fixes`` the arms that try something;
     ``placebo`` and ``again`` measure what any change of the prompt, and none, does. ``titles`` of arms;
     ``outcome`` is what is counted. ``n_tried`` questions have rows, ``calls`` were made; ``model`` answered
     them, where that is not the run's own. ``missed_at_most`` answers that are not correct lack a gold passage
-    in their prompt, of ``n_known_evidence`` of which that is known.
+    in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying
+    all fixes takes, and their seconds by the calls of the run, None where these were not timed.
     """
 
     queries: pd.DataFrame
@@ -70,6 +74,7 @@ class Losses:
     model: str
     missed_at_most: int
     n_known_evidence: int
+    to_try: tuple[int, float | None]
 
     @property
     def n(self) -> int:
@@ -80,6 +85,11 @@ class Losses:
     def n_lost(self) -> int:
         """Answers that are not correct."""
         return sum(one.n for one in self.steps if one.stage in ladders.LOST)
+
+    def title(self, stage: str) -> str:
+        """Return a stage for people, in the words of the outcome."""
+        said = self.outcome.words(stage)
+        return said[:1].upper() + said[1:]
 
     def step(self, stage: str) -> ladders.Step:
         """Return the bar of a stage."""
@@ -135,7 +145,9 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
     facts = run.manifest.get("steps", {}).get("losses", {})
     evidence = diagnosis["answers"].queries["evidence"].where(base == 0)
     return Losses(
-        _queries(run, rows, state, stage, base, tried),
+        _queries(run, rows, state, stage, base, tried).join(
+            _changes(base, tried | {arm: good[arm] for arm in (PLACEBO, AGAIN) if arm in good})
+        ),
         rows,
         ladders.ladder(stage, base, prompts, placebo),
         fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
@@ -148,7 +160,15 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         str((facts.get("model") or {}).get("name", "")) if asked_anew and not by_claims else "",
         int(evidence.eq("not in the prompt").sum()),
         int((evidence.notna() & evidence.ne("not known")).sum()),
+        _to_try(run),
     )
+
+
+def _to_try(run: Run) -> tuple[int, float | None]:
+    calls = int(run.queries["query_id"].isin(run.passages["query_id"]).sum()) * _CALLS
+    spent = run.manifest.get("cost") or {}
+    made, seconds = spent.get("calls"), spent.get("seconds")
+    return calls, calls * seconds / made if made and seconds else None
 
 
 def _queries(
@@ -171,6 +191,19 @@ def _queries(
             "gold_by": pd.Series(gold_by.reindex(ids).to_numpy(dtype=object), dtype="str"),
             "n_fixing": np.sum(fixing, axis=0) if fixing else 0,
         }
+    )
+
+
+def _changes(base: Floats, arms: Mapping[str, Floats]) -> pd.DataFrame:
+    """Say what each arm does to each answer."""
+    words = {1.0: "fixed", -1.0: "broken", 0.0: "the same"}
+    return pd.DataFrame(
+        {
+            arm: pd.Series(after - base, dtype="float64").map(words).astype("str")
+            for arm, after in arms.items()
+            if arm not in _OF_QUERY  # a user's arm may have any name
+        },
+        index=range(len(base)),
     )
 
 

@@ -9,32 +9,32 @@ from core.losses.analysis import Losses, analyse_losses
 from core.losses.arms import ARMS
 from core.losses.definitions import DEFINITIONS
 from core.losses.findings import findings, tried
-from core.losses.ladder import BURIED, LOST, READING, RETRIEVAL, STAGES
+from core.losses.ladder import LOST, RETRIEVAL, STAGES
 from core.losses.step import LossesStep
 from core.socket import Diagnostic, Need, Number, QuestionColumn
 from core.text.display import about
-
-_CARDS = (RETRIEVAL, BURIED, READING)
 
 
 def numbers(losses: Losses) -> Sequence[Number]:
     """Return how many answers are lost at each stage, and the net gain of each fix."""
     return (
-        Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="card"),
+        Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="row"),
         *_stages(losses),
         *_fixes(losses),
-        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, of=len(losses.queries), place="setup"),
+        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, place="setup"),
     )  # fmt: skip
 
 
 def _stages(losses: Losses) -> Iterator[Number]:
+    largest = sorted(LOST, key=lambda stage: -losses.step(stage).n)[:2]
     for stage in STAGES:
         step, lost = losses.step(stage), stage in LOST
+        value = step.n if step.n or losses.n_tried else None  # without any fix tried, 0 is no count
         note = "" if step.expected is None else f"{about(step.expected)} by the placebo"
         yield Number(
-            f"n_{'lost' if lost else 'kept'}_{_key(stage)}", stage[:1].upper() + stage[1:], step.n,
+            f"n_{'lost' if lost else 'kept'}_{_key(stage)}", losses.title(stage), value,
             of=losses.n_lost if lost else losses.n - losses.n_lost, noun="answer", define=stage, note=note,
-            cases=f"queries.stage:{quote(stage, safe='')}", place="card" if stage in _CARDS else "row",
+            cases=f"queries.stage:{quote(stage, safe='')}", place="card" if stage in (RETRIEVAL, *largest) else "row",
         )  # fmt: skip
 
 
@@ -76,7 +76,15 @@ LOSSES = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stage", "Lost or kept", needs_labels=True),
-        QuestionColumn("n_fixing", "Fixes that make it correct", "{:g}", None, "worse", needs_labels=True),
+        QuestionColumn(
+            "n_fixing",
+            "Fixes that make it right",
+            "{:g}",
+            None,
+            "worse",
+            needs_labels=True,
+            is_secondary=True,
+        ),
     ),
     step=LossesStep,
     icon=":material/stairs:",

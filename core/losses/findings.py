@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from core.losses.analysis import Losses
 from core.losses.arms import ADDED, ARMS
 from core.losses.definitions import CAUSES
@@ -13,10 +15,12 @@ from core.losses.outcomes import CORRECT
 from core.severity import LOSS, WRONG, graded
 from core.socket import BAD, GOOD, HELPS, OPEN, UNCLEAR, UNTRIED, Finding, Tried
 from core.stats import wilson_interval
-from core.text.display import about, count, needed, number
+from core.text.display import about, count, duration, needed, number
 
-_TO_TRY = 7  # calls of a question, about
 ADVICE = "answers:lost"  # the fix of a finding that yields to whatever the ladder says
+_TO_KNOW = (
+    "Mark gold passages, or find them by asking with each passage alone; ask again where a call failed."
+)
 _READER, _RETRIEVAL = "reader:improve", "retrieval:improve"
 
 
@@ -53,6 +57,11 @@ def _named(losses: Losses, step: Step) -> str:
     return f"{step.n:,} of {_lost(losses)} {seen}{beyond}"
 
 
+def _loses(step: Step) -> str:
+    cause = CAUSES[step.stage]
+    return f"{cause.who} {'lose' if cause.plural else 'loses'}"
+
+
 def _lost(losses: Losses) -> str:
     are = "is" if losses.n_lost == 1 else "are"
     return f"{count(losses.n_lost, 'answer')} that {are} not {losses.outcome.good}"
@@ -65,22 +74,24 @@ def _lead(losses: Losses) -> Sequence[Finding]:
     found, interval = leading(losses), wilson_interval(lost / losses.n, losses.n)
     if not found:
         unknown = losses.step(UNKNOWN).n
+        said = f"Where {unknown:,} of {_lost(losses)} are lost is not known.{_bound(losses)}"
+        todo = _TO_KNOW if losses.n_tried else cost(losses).sentence
+        if not unknown:
+            said = f"No stage loses more of {_lost(losses)} than any change of the prompt would give."
+            todo = ""
         return (
             Finding(
-                "losses", f"Where {unknown:,} of {_lost(losses)} are lost is not known.{_bound(losses)}",
-                unknown, lost, severity="low", tone=UNCLEAR, advice=cost(losses).sentence,
-                label="Lost somewhere", query_ids=_at(losses, [UNKNOWN]), reads="that no fix was tried on",
+                "losses", said, unknown, lost, severity="low", tone=UNCLEAR, advice=todo,
+                label="Lost somewhere", query_ids=_at(losses, [UNKNOWN]), reads="that are lost somewhere",
             ),
         )  # fmt: skip
-    causes = [CAUSES[one.stage] for one in found]
     if len(found) == 1:
-        verb = "lose" if causes[0].plural else "loses"
-        said = f"{causes[0].who} {verb} most: {_named(losses, found[0])}"
+        said = f"{_loses(found[0])} most: {_named(losses, found[0])}"
     else:
-        parts = [f"{cause.who} ({one.n:,})" for cause, one in zip(causes, found, strict=True)]
+        parts = [f"{_loses(one)} {one.n:,}" for one in found]
         said = (
-            f"{', '.join(parts[:-1])} and {parts[-1]} lose most of {_lost(losses)}; these data do not "
-            "show which loses more"
+            f"of {_lost(losses)}, {', '.join(parts[:-1])} and {parts[-1]}; these data do not show which "
+            "loses more"
         )
     n = sum(one.n for one in found)
     return (
@@ -88,7 +99,8 @@ def _lead(losses: Losses) -> Sequence[Finding]:
             "losses", f"{said[:1].upper()}{said[1:]}.{_retriever(losses)}", n, lost,
             wilson_interval(n / lost, lost), severity=graded(WRONG, interval), advice=advice(losses),
             query_ids=_at(losses, [one.stage for one in found]),
-            clause=f"{said}.{_retriever(losses)}".removesuffix("."), label=found[0].stage.capitalize(),
+            clause=f"{said}.{_retriever(losses)}".removesuffix("."),
+            label=" or ".join(one.stage for one in found).capitalize(),
             reads="that are lost there", fix=ADVICE,
         ),
     )  # fmt: skip
@@ -97,8 +109,14 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
     stages = [one.stage for one in leading(losses)[:2]]
-    said = " ".join(CAUSES[stage].advice for stage in stages)
+    said = " ".join(_advice_at(losses, stage) for stage in stages)
     return f"{said[:-1]} before you touch retrieval." if stages == [READING] else said
+
+
+def _advice_at(losses: Losses, stage: str) -> str:
+    """Return the advice of a stage; where its fix breaks as many answers elsewhere, what it did instead."""
+    fix = next((losses.fix(arm) for arm, into in PIPELINE.items() if into == stage), None)
+    return CAUSES[stage].advice if fix is None or fix.net > 0 else said_of(losses, fix)
 
 
 def _retriever(losses: Losses) -> str:
@@ -107,8 +125,8 @@ def _retriever(losses: Losses) -> str:
     if fix is None or not fix.asked:
         return ""
     return (
-        f" A perfect retriever would make {fix.fixed:,} more {losses.outcome.good} and {fix.broken:,} fewer "
-        f"(net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)."
+        f" A perfect retriever would make {fix.fixed or 'none'} more {losses.outcome.good} and "
+        f"{fix.broken or 'none'} fewer{_net(fix)}."
     )
 
 
@@ -119,6 +137,12 @@ def _bound(losses: Losses) -> str:
         f" Retrieval can have lost at most {losses.missed_at_most:,} of {losses.n_known_evidence:,}: in the "
         "others the evidence was in the prompt."
     )
+
+
+def _net(fix: Fix) -> str:
+    """Return the interval of the net gain, which one question alone does not have."""
+    known = not np.isnan(fix.low)
+    return f" (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)" if known else ""
 
 
 def _signed(value: float) -> str:
@@ -135,7 +159,7 @@ def said_of(losses: Losses, fix: Fix) -> str:
     title = losses.titles.get(fix.arm, fix.arm)
     words = (
         f"{title} was tried on {count(fix.asked, 'question')}: {fix.fixed:,} became {losses.outcome.good}, "
-        f"{fix.broken:,} stopped being so (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)"
+        f"{fix.broken:,} stopped being so{_net(fix)}"
     )
     placebo = losses.placebo
     if placebo is not None and placebo.asked:
@@ -151,6 +175,7 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
     if arm is None or not fix.n or not fix.asked:
         return ()
     helps = fix.net > 0
+    does = "fixes" if helps else "breaks"
     rows = losses.answers[losses.answers["arm"].eq(fix.arm) & losses.answers["prompt"].eq("changed")]
     before = rows["query_id"].map(losses.queries.set_index("query_id")["state"])
     lost, right = (
@@ -170,17 +195,19 @@ def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
                 if helps
                 else ""
             ),
-            label=arm.title, reads=f"that {arm.title.lower()} {'fixes' if helps else 'breaks'}",
+            label=f"{arm.title} {does} it", reads=f"that {arm.title.lower()} {does}",
         ),
     )  # fmt: skip
 
 
 def cost(losses: Losses) -> Tried:
     """Say that nothing was tried yet, and what trying costs."""
-    n = len(losses.queries) * _TO_TRY
+    calls, seconds = losses.to_try
+    time = "" if seconds is None else f", about {duration(seconds)}"
     return Tried(
         UNTRIED,
-        f"No fix was tried yet: to try them takes about {n:,} calls (Where answers are lost, Try the fixes).",
+        f"No fix was tried yet: trying them takes about {calls:,} calls{time} (page Where answers are lost, "
+        "or --steps losses).",
     )
 
 

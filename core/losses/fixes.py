@@ -97,11 +97,11 @@ def fixes(
     beyond : mapping, optional
         By arm, the one that already does most of it, and that it must differ from as well.
     """
-    tests = []
+    tests: list[tuple[float, float, float]] = []
     for name, after in arms.items():
         nested = arms.get((beyond or {}).get(name, ""))
         other = None if placebo is None else np.where(changed[name], placebo, np.nan)
-        tests.append([np.nan if one is None else mcnemar(one, after) for one in (base, other, nested)])
+        tests.append((mcnemar(base, after), _p(other, after), _p(nested, after)))
     adjusted = holm([_largest(*of_arm) for of_arm in tests])
     found = []
     for i, (name, after) in enumerate(arms.items()):
@@ -118,6 +118,10 @@ def fixes(
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _p(other: Floats | None, after: Floats) -> float:
+    return float("nan") if other is None else mcnemar(other, after)
 
 
 def _largest(p_value: float, *others: float) -> float:

@@ -26,6 +26,12 @@ class Outcome:
     good: str
     bad: str
 
+    def words(self, text: str) -> str:
+        """Return a text of correct and incorrect answers in the words of this outcome."""
+        for word, own in ((INCORRECT, self.bad), (CORRECT, self.good)):
+            text = text.replace(word, own).replace(word.capitalize(), own.capitalize())
+        return text
+
 
 BY_REFERENCES = Outcome("correct", "correct", "incorrect")
 BY_CLAIMS = Outcome("supported", "supported", "not fully supported")
@@ -56,7 +62,8 @@ class Judge:
             if words(answer) == words(self.labelled):
                 found = self.label
             else:
-                agrees = is_correct(self.labelled, self.references, self.question) == self.label
+                # An abstention says no reference: who calls it incorrect agrees.
+                agrees = bool(is_correct(self.labelled, self.references, self.question)) == self.label
                 found = is_correct(answer, self.references, self.question) if agrees else None
         else:
             found = is_correct(answer, self.references, self.question)

@@ -124,18 +124,22 @@ class _Work(StepWork):
         if self._by_claims:
             done = done[done["prompt"].eq(NONE) | done["judged"].fillna(False)]
         have: dict[str, set[str]] = {}
-        for query_id, arm in zip(done["query_id"], done["arm"], strict=True):
+        alone: dict[str, set[int]] = {}
+        for query_id, arm, place in done[["query_id", "arm", "repeat"]].itertuples(index=False):
             have.setdefault(query_id, set()).add(arm)
+            if arm == ALONE:
+                alone.setdefault(query_id, set()).add(place)
         names = {arm.name for arm in self._arms}
         passages = {*run.passages["query_id"]}
         return [
             query_id
             for query_id in run.queries["query_id"]
-            if query_id in passages and (names - have.get(query_id, set()) or self._lacks_alone(query_id))
+            if query_id in passages
+            and (names - have.get(query_id, set()) or self._lacks_alone(query_id, alone.get(query_id, set())))
         ]
 
-    def _lacks_alone(self, query_id: str) -> bool:
-        return bool(self._step.alone and self._alone_calls(self._question(query_id)))
+    def _lacks_alone(self, query_id: str, there: set[int]) -> bool:
+        return bool(self._step.alone and self._alone_calls(self._question(query_id), there))
 
     def work(self, ids: Sequence[str]) -> Rows:
         questions = {query_id: self._question(query_id) for query_id in ids}
@@ -166,7 +170,11 @@ class _Work(StepWork):
         self._ask(wanted, rows)
         if self._by_claims:
             self._judge(questions, rows)
-        return {"arms": list(rows.values())}
+        # Rows that are asked again stand where they would have stood.
+        order = {name: i for i, name in enumerate((ALONE, *(arm.name for arm in self._arms)))}
+        return {
+            "arms": sorted(rows.values(), key=lambda row: (order.get(row["arm"], len(order)), row["repeat"]))
+        }
 
     def _planned(
         self, question: AskedQuestion, case: Case, arm: Arm
@@ -189,15 +197,15 @@ class _Work(StepWork):
         seed = self._seed + (_SEED_AGAIN if arm.again else 0)
         return row, self._call(arm.name, 1, question, shown, arm.style, seed) if asked else None, shown
 
-    def _alone_calls(self, question: AskedQuestion) -> list[tuple[Call, Sequence[Shown]]]:
+    def _alone_calls(
+        self, question: AskedQuestion, there: set[int] | None = None
+    ) -> list[tuple[Call, Sequence[Shown]]]:
         """Return a call for each passage on its own that has no answer yet, where gold is not known."""
         if case_of(question, ()).gold_by == LABELLED or not question.query["reference_answers"]:
             return []
-        there = {
-            row["repeat"]
-            for row in question.filled["arms"]
-            if row["arm"] == ALONE and row["answer_status"] != "error"
-        }
+        if there is None:
+            rows = question.filled["arms"]
+            there = {row["repeat"] for row in rows if row["arm"] == ALONE and row["answer_status"] != "error"}
         return [
             (self._call(ALONE, place, question, [shown]), [shown])
             for place, shown in enumerate(shown_of(question), start=1)

@@ -129,9 +129,8 @@ def analyze(
         }
         asking, *others = _steps(steps, options_of_answers)
         live = ModelChoice(str(getattr(model, "kind", "")), model.name)
-        asks_function = next((s for s in others if function is not None and s.model(live) == live), None)
-        if asks_function is not None:
-            raise InputError(f"The step {asks_function.name} needs a language model; answer is a function.")
+        if function is not None:
+            _check_takes_function(others, live)
         models = {**open_models(others, live, {live: model}), asking.name: model}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
@@ -253,6 +252,13 @@ def _check_function(name: str | None, cache: object, max_tokens: int | None, sty
             raise InputError(
                 f"{argument} is for language models; answer is a function, which decides itself."
             )
+
+
+def _check_takes_function(steps: Sequence[Step], live: ModelChoice) -> None:
+    asking = (step for step in steps if step.model(live) == live)
+    wrong = next((step for step in asking if not getattr(step, "takes_function", False)), None)
+    if wrong is not None:
+        raise InputError(f"The step {wrong.name} needs a language model; answer is a function.")
 
 
 def _check_folder(save: str | os.PathLike[str] | None, title: str) -> None:

@@ -4,7 +4,7 @@ from core.pipeline.asking import RetryPolicy
 from core.pipeline.begin import RunOptions, begin, run_id_of
 from core.pipeline.per_question import PerQuestion
 from core.pipeline.plan import CallPlan, Speed, measure_speed, plan_steps
-from core.pipeline.progress import ModelTurns, Progress, ProgressLine, Turn, duration
+from core.pipeline.progress import ModelTurns, Progress, ProgressLine, Turn
 from core.pipeline.steps import (
     Answered,
     Call,
@@ -36,7 +36,6 @@ __all__ = [
     "Turn",
     "another_run",
     "begin",
-    "duration",
     "fill",
     "measure_speed",
     "plan_steps",

@@ -12,7 +12,7 @@ from typing import Self
 
 from core.errors import Cancelled
 from core.llm.types import CANCEL_SECONDS
-from core.text.display import one_line
+from core.text.display import duration, one_line
 
 _WINDOW = 60
 _REDRAW_SECONDS = 0.2
@@ -106,16 +106,6 @@ class ProgressLine:
             progress = self._progress
             sys.stderr.write(f"{progress.done:,} {progress.unit} in {duration(progress.seconds)}.\n")
             sys.stderr.flush()
-
-
-def duration(seconds: float) -> str:
-    """Format a duration: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 class ModelTurns:

@@ -28,9 +28,9 @@ from core.llm.cache import CacheError, CompletionCache
 from core.llm.redact import error_text
 from core.llm.types import LLM, Completion, Request, stop_if
 from core.pipeline.asking import Asker, RetryPolicy
-from core.pipeline.progress import duration
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.run import Run
+from core.text.display import duration
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)

@@ -108,7 +108,7 @@ def _first(quality: RetrievalQuality) -> Finding | None:
         f"A gold passage comes first in {found.n:,} of {count(found.of, 'question')}; "
         f"a random order gives {number(found.expected, '{:.0f}')}.",
         "retrieval puts a gold passage first in", "question", advice=FINDINGS["hit_at_1"].advice,
-        fix="retrieval:improve", query_ids=tuple(missed["query_id"]), label="Gold not first",
+        fix="ranking:improve", query_ids=tuple(missed["query_id"]), label="Gold not first",
         reads="where gold is not first",
     )  # fmt: skip
 

@@ -121,3 +121,13 @@ def needed(n: int | None) -> str:
     if not n:
         return "too few questions to tell"
     return f"about {n:,} questions would be needed to tell"
+
+
+def duration(seconds: float) -> str:
+    """Format a duration: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,7 +1,8 @@
 """The parts of the workbench: one module per diagnostic and of its name; one for all the others.
 
 A module has ``draw(query_id)``, its own section. It may have ``part(query_id)``, what it adds to the answer
-and the passages above all sections, ``overview()``, its figure on the Overview, and ``method()``, how its
+and the passages above all sections, ``overview()``, which draws its figure on the Overview and tells whether
+it had one, and ``method()``, how its
 numbers come about, for the methods page.
 """
 
@@ -43,11 +44,9 @@ def parts(query_id: str) -> list[Part]:
 
 
 def overview() -> None:
-    """Draw what the diagnostics that have something to say of the run show on the Overview."""
-    for one in diagnostics.DIAGNOSTICS:
-        module = of(one.name)
-        if hasattr(module, "overview") and headlines.lacks(one.name) is None:
-            module.overview()
+    """Draw one figure: that of the last diagnostic that has one, since it has read those before it."""
+    own = [of(one.name) for one in diagnostics.DIAGNOSTICS if headlines.lacks(one.name) is None]
+    any(module.overview() for module in reversed(own) if hasattr(module, "overview"))
 
 
 def draw(diagnostic: Diagnostic, query_id: str) -> None:

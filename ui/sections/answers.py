@@ -22,12 +22,12 @@ _STATUS = {
 }
 
 
-def overview() -> None:
-    """Draw what was in the prompt of the incorrect answers; nothing where none is, or none had passages."""
+def overview() -> bool:
+    """Draw what was in the prompt of the incorrect answers, where any is; tell whether it did."""
     diagnosis = cached.diagnosis()
     wrong = diagnosis["answers"].incorrect
     if not len(wrong) or not len(diagnosis.run.passages):
-        return
+        return False
     n, read = len(wrong), int(wrong["evidence_by"].eq(REFERENCE).sum())
     st.subheader(f"Was the evidence in the prompt? {count(n, 'incorrect answer')}", anchor=False)
     show.chart("answers", "evidence_split")
@@ -38,6 +38,7 @@ def overview() -> None:
             f"{count(read, 'answer has', 'answers have')} no known gold passage: evidence is a passage that "
             "contains the reference answer, which may be by accident."
         )
+    return True
 
 
 def part(query_id: str) -> Part:

@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 
 import core
 from core.claims.step import ClaimsStep
+from core.diagnosis import Diagnosis
 from core.errors import BackendError, InputError
 from core.influence import analyse
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache
 from core.llm.types import Completion
+from core.losses.arms import ARMS, Arm
+from core.losses.step import LossesStep
 from core.run import Run
 from core.sources.dataset import load_dataset
 from tests.scripted import ScriptedLLM
@@ -606,12 +609,43 @@ def test_the_gain_of_the_model_that_answers():
     assert run["support"]["probability"].between(0, 1).all()
 
 
+def test_the_fixes_are_tried_on_a_function_with_its_own_objects():
+    class Chunk:
+        def __init__(self, text):
+            self.text = text
+
+    other, gold, last = (Chunk(text) for text in ("Long and wide.", "Opened in 1893. Busy.", "Coffee."))
+    seen = []
+
+    def answer(question, passages):
+        seen.append(list(passages))
+        return "1893" if passages and passages[0] is gold else "in 1900"
+
+    reranker = Arm("mine", "My re-ranker", lambda case: (case.passages[1], case.passages[0]))
+    chosen = tuple(arm for arm in ARMS if arm.name in ("gold_added", "gold_first", "gold_alone"))
+    run = core.analyze(
+        [{"question": "When?", "answers": ["1893"], "gold": ["in 1893"]}],
+        retrieve=lambda question: [other, gold, last],
+        answer=answer,
+        closed_book=False,
+        steps=("influence", LossesStep(arms=(*chosen, reranker))),
+    )
+    # Gold is there, so nothing is added and nothing asked; of the others each prompt is asked once.
+    assert seen[4:] == [[gold, other, last], [gold], [gold, other]]
+    rows = run["arms"].set_index("arm")
+    assert rows["prompt"].to_dict() == dict.fromkeys(rows.index, "changed") | {"gold_added": "unchanged"}
+    assert rows["answer"].dropna().tolist() == ["1893"] * 3
+    found = Diagnosis(run)["losses"]
+    assert found.queries["stage"].tolist() == ["placed too late"]
+    assert (found.titles["mine"], found.fix("mine").fixed, found.fix("mine").broken) == ("My re-ranker", 1, 0)
+
+
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
         (
             "influence",
-            "steps must be a list of influence, likelihood, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
+            "steps must be a list of losses, influence, likelihood, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
         ),
         (["influence", "sampling"], "steps must be a list of .*, got 'sampling'"),
         (["claims"], r"The first of steps must ask the questions: influence; got \['claims'\]"),

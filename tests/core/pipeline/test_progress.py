@@ -1,6 +1,7 @@
 import pytest
 
-from core.pipeline import Progress, duration
+from core.pipeline import Progress
+from core.text.display import duration
 
 
 def test_rate_and_time_left():

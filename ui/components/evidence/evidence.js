@@ -157,7 +157,7 @@ export default function ({ parentElement, data }) {
     });
   }
   const list = make(bench, "ol", "rows");
-  list.setAttribute("aria-label", "Passages");
+  list.setAttribute("aria-label", data.label || "Passages");
   const arrange = () => {
     const by = rows.slice();
     if (bench.byInfluence) by.sort((a, b) => b.bar.value - a.bar.value);
@@ -181,7 +181,7 @@ export default function ({ parentElement, data }) {
   for (const given of data.rows) {
     const element = make(list, "li", "row");
     const rank = make(element, "div", "rank", given.rank);
-    rank.title = "Retrieval rank";
+    rank.title = given.hint || "Retrieval rank";
     const about = make(element, "div", "about");
     const head = make(about, "div");
     make(head, "span", "title", given.title);
