@@ -44,7 +44,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze --llm embedded --steps influence,likelihood,claims,uncertainty,conformal,validation,confidence \
+RECORD = $(BIN)/python -m core analyze --llm embedded --steps influence,losses,likelihood,claims,uncertainty,conformal,validation,confidence \
 	--overwrite
 analyze: $(VENV)/.installed
 	$(BIN)/python -m sample_data.sentences sample_data/articles sample_data/sentences.jsonl

@@ -132,6 +132,26 @@ def test_the_verdict_follows_the_ladder(diagnosis):
     assert "larger model" not in found.advice
 
 
+def test_two_stages_that_lose_alike_do_not_contradict_each_other(run):
+    """It said "work on retrieval" and, in the next sentence, not to touch retrieval."""
+    unread = run.derive(claims=run["claims"].iloc[:0], support=run["support"].iloc[:0])
+    found = verdict(Diagnosis(unread))
+    # Without their claims, the nine answers that say the reference in other words seem not to be read.
+    assert "Retrieval (30) and reading (23) lose most" in " ".join(found.texts)
+    assert found.advice.startswith("Work on retrieval") and "larger model" in found.advice
+    assert "before you touch retrieval" not in found.advice
+
+
+def test_a_filter_is_advised_for_distracting_passages_not_a_smaller_k(run):
+    """It advised to send fewer passages, next to a table in which fewer passages fixed 4 and broke 3."""
+    ids = [line["id"] for line in LINES if line["planted"] == "distracted"]
+    only = Diagnosis(
+        run.derive(**{name: frame[frame["query_id"].isin(ids)] for name, frame in run.tables.items()})
+    )
+    said = verdict(only).advice
+    assert "Filter out passages" in said and "fewer" not in said
+
+
 def test_the_saved_run_is_composed_of_these_answers(run):
     made = composed(SAMPLES)
     assert run.mark == made.mark == "composed" and not run.simulated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -9,10 +10,10 @@ import streamlit as st
 
 from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.errors import InputError, LeadlineError
-from core.report.compare import LETTERS, Side, check_comparable, question_columns
-from core.report.paired import METHOD, SAME, SIGNS, Difference, RunPair
+from core.report.compare import LETTERS, Side, check_comparable, nearest, question_columns, questions_of
+from core.report.paired import METHOD, SAME, WORSE, Difference, RunPair, regressions
 from core.report.paired import answer as answer_of
-from core.run import Run
+from core.run import Run, read_manifest
 from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.cached import Comparison
@@ -20,8 +21,8 @@ from ui.plain import plain, shortened
 from ui.state import session
 
 CHOICES = 500  # a longer menu is slow in the browser
-_KEY = "side_runs"
-CHANGED, OTHER_ANSWERS, EVERY = "Changed", "Answers differ", "All"
+_KEY, _FILTER, _WHY = "side_runs", "side_filter", "side_why"
+ONLY_WORSE, CHANGED, OTHER_ANSWERS, EVERY = "Only what became worse", "Changed", "Answers differ", "All"
 
 
 def choose() -> Comparison | None:
@@ -37,6 +38,9 @@ def choose() -> Comparison | None:
         placeholder="Choose two to four runs",
     )
     session().compared = list(chosen)
+    picked, why = st.session_state.get(_WHY, ([], ""))
+    if picked == list(chosen):
+        st.caption(why)
     if list(chosen) != st.query_params.get_all("compare"):
         st.query_params["compare"] = list(chosen)
     runs = _comparable([opened for run_id in chosen if (opened := _open(run_id)) is not None])
@@ -72,9 +76,42 @@ def _follow_link(offered: dict[str, str]) -> None:
                 icon=":material/link_off:",
             )
     elif wanted is None:
-        wanted = list(offered)[:1] if state.compared is None else state.compared
+        wanted = _at_first(offered) if state.compared is None else state.compared
     valid = [run_id for run_id in dict.fromkeys(wanted) if run_id in offered]
     st.session_state[_KEY] = valid[: len(LETTERS)]
+
+
+def _at_first(offered: dict[str, str]) -> list[str]:
+    """Return the loaded run and its nearest relative among the saved ones, and keep why it was chosen."""
+    run, first = session().run, list(offered)[:1]
+    if run is None:
+        return first
+    saved = {one.run_id: one for one in library.saved_runs()}
+    found = nearest(run, _manifests(tuple(saved.values())), lambda run_id: _asked(saved[run_id]))
+    if found is None:
+        return first
+    chosen = [run.run_id, found[0]]
+    name = plain(shortened(saved[found[0]].name, 60))
+    st.session_state[_WHY] = (
+        chosen,
+        f"B, “{name}”, was chosen for you: {found[1]}. Choose other runs above.",
+    )
+    return chosen
+
+
+def _manifests(saved: tuple[library.SavedRun, ...]) -> list[dict[str, Any]]:
+    """Return the manifests of saved runs that can still be read."""
+    found = []
+    for one in saved:
+        with suppress(LeadlineError, OSError):
+            found.append(read_manifest(one.folder))
+    return found
+
+
+def _asked(saved: library.SavedRun) -> Any:
+    with suppress(LeadlineError, OSError):
+        return questions_of(Run.load(saved.folder))
+    return frozenset()
 
 
 def _open(run_id: str) -> tuple[str, Run] | None:
@@ -136,7 +173,8 @@ def choose_number(comparison: Comparison) -> tuple[RunPair, Difference | None]:
         if len(pairs) > 1:
             chosen = show.choice("Runs shown", {name: name for name in pairs}, "side_pair")
         pair = pairs[chosen]
-        offered = {one.key: one for one in pair.differences}
+        first = [one for one in (pair.outcome,) if one is not None]
+        offered = {one.key: one for one in (*first, *pair.differences)}
         if not offered:
             return pair, None
         titles = {key: one.column.title for key, one in offered.items()}
@@ -147,7 +185,11 @@ def choose_number(comparison: Comparison) -> tuple[RunPair, Difference | None]:
 def figure(pair: RunPair, difference: Difference | None) -> Any:
     """Draw the chosen number of the questions that changed, or of others; return these questions."""
     st.caption(_held(pair))
-    which = show.choice("Questions", {one: one for one in (CHANGED, OTHER_ANSWERS, EVERY)}, "side_filter")
+    is_worse = difference is not None and difference.counts.get(WORSE)
+    offered = [*([ONLY_WORSE] if is_worse else []), CHANGED, OTHER_ANSWERS, EVERY]
+    if st.session_state.get(_FILTER, CHANGED) not in offered:
+        del st.session_state[_FILTER]
+    which = show.choice("Questions", {one: one for one in offered}, _FILTER)
     found = _rows(pair, difference, which)
     if found.empty:
         st.info(_nothing(difference, which), icon=":material/check_circle:")
@@ -175,6 +217,8 @@ def _held(pair: RunPair) -> str:
 def _rows(pair: RunPair, difference: Difference | None, which: str) -> Any:
     """Return the shared questions with the change of the chosen number, those that changed most on top."""
     frame = pair.shared
+    if difference is not None and which == ONLY_WORSE:
+        return regressions(pair, difference)
     if difference is not None:
         own = difference.rows[["query_id", "difference", "change"]]
         frame = frame.merge(own, how="left", on="query_id")
@@ -198,8 +242,8 @@ def questions(found: Any, pair: RunPair, difference: Difference | None) -> None:
         return
     frame = found
     if difference is not None:
-        words = [f"{SIGNS[word]} {word}" if isinstance(word, str) else None for word in found["change"]]
-        frame = found.assign(change=words)
+        said = [difference.change_text(one) if isinstance(one, str) else None for one in found["change"]]
+        frame = found.assign(change=said)
     event = show.table(
         frame,
         "Shared questions: what changed, and the answers and numbers of both runs",
@@ -221,6 +265,8 @@ def _columns(sides: tuple[Side, ...], shared: Any, difference: Difference | None
     if difference is not None:
         columns["change"] = show.wide(difference.column.title, "small", "In the second run.")
     columns |= {f"answer_{x}": show.wide(f"Answer {x}", "medium") for x in letters}
+    if "also" in shared:
+        columns["also"] = st.column_config.ListColumn("Also worse", width="medium")
     for one in dict.fromkeys([*chosen, *(column for _, column in question_columns(sides))]):
         for letter in letters:
             name = f"{one.name}_{letter}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from core import reviews
 from core.errors import InputError, RunFormatError
 from core.run import Run, holds_run, read_manifest, sole_writer
+from core.whatif import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_data"
@@ -100,6 +101,7 @@ def delete(saved: SavedRun) -> None:
             saved.folder.rename(doomed)
         doomed.unlink() if doomed.is_symlink() else shutil.rmtree(doomed)
         reviews.delete(runs_folder(), saved.run_id)
+        versions.delete(runs_folder(), saved.run_id)
     except OSError as error:
         raise InputError(f"{saved.name} could not be deleted: {error.strerror or error}.") from error
 

@@ -13,7 +13,7 @@ from core.socket import BAD
 from core.sources.formats.writing import is_kept
 from core.text.display import count
 from core.worklist import title_of
-from ui import cached, headlines, questions, router, sections, show, sources, worklist
+from ui import cached, headlines, questions, router, sections, show, sources, whatif, worklist
 from ui.components import evidence
 from ui.components.evidence import rows
 from ui.plain import plain
@@ -33,6 +33,7 @@ def draw(query_id: str) -> None:
         for sentence in (sentence for part in parts for sentence in part.says):
             st.markdown(sentence)
         _reported(query_id)
+        whatif.draw(query_id)
         _every_section(query_id)
     with beside:
         worklist.narrow()

@@ -44,7 +44,7 @@ from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
-from core.report.paired import comparison_facts, comparison_text
+from core.report.paired import comparison_facts, comparison_text, regressions_facts, regressions_text
 from core.report.signals import signal_agreement, signals_facts, signals_text
 from core.report.text import gate, summary_json, summary_text
 from core.run import Run
@@ -243,6 +243,10 @@ def _compare(
         typer.Argument(help="Folders of two to four saved runs; the first is compared with each other one."),
     ],
     given: Given,
+    only_worse: Annotated[
+        bool,
+        typer.Option("--regressions", help="Only the questions that became worse, the worst first."),
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Compare runs of the same questions: what differs, and whether chance explains it."""
@@ -251,7 +255,8 @@ def _compare(
     opened = [Run.load(run) for run in runs]
     check_comparable(opened)
     sides = sides_of([Diagnosis(run, given.get("settings")) for run in opened])
-    print_json(comparison_facts(sides)) if as_json else print_text(comparison_text(sides))
+    facts, text = (regressions_facts, regressions_text) if only_worse else (comparison_facts, comparison_text)
+    print_json(facts(sides)) if as_json else print_text(text(sides))
 
 
 def _signals(run: RunArg, given: Given, as_json: JsonOpt = False) -> None:

@@ -43,7 +43,7 @@ CAUSES: Mapping[str, Cause] = {
     PLACE: Cause("the order of the passages", False, "become {good} once gold comes first",
         "Re-rank the passages, so that the evidence comes first."),
     DISTRACTED: Cause("distracting passages", True, "become {good} with the gold passages alone",
-        "Filter out passages that do not answer the question, by a re-ranker or a relevance threshold."),
+        "Filter out passages that do not answer the question, before the model reads them."),
     BURIED: Cause("long passages", True, "become {good} with the evidence sentences alone",
         "Cut shorter passages, or pick the sentences that matter before you ask."),
     ABSENT: Cause("missing documents", True, "have no gold passage in the documents",

@@ -21,7 +21,7 @@ def numbers(losses: Losses) -> Sequence[Number]:
         Number("n_lost", f"Not {losses.outcome.good}", losses.n_lost, of=losses.n, noun="answer", define="losses", place="row"),
         *_stages(losses),
         *_fixes(losses),
-        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, of=len(losses.queries), place="setup"),
+        Number("n_fixes_tried", "Questions with a tried fix", losses.n_tried, place="setup"),
     )  # fmt: skip
 
 
@@ -76,7 +76,15 @@ LOSSES = Diagnostic(
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stage", "Lost or kept", needs_labels=True),
-        QuestionColumn("n_fixing", "Fixes that make it right", "{:g}", None, "worse", needs_labels=True),
+        QuestionColumn(
+            "n_fixing",
+            "Fixes that make it right",
+            "{:g}",
+            None,
+            "worse",
+            needs_labels=True,
+            is_secondary=True,
+        ),
     ),
     step=LossesStep,
     icon=":material/stairs:",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from core.losses.analysis import Losses
 from core.losses.arms import ADDED, ARMS
 from core.losses.definitions import CAUSES
@@ -124,7 +126,7 @@ def _retriever(losses: Losses) -> str:
         return ""
     return (
         f" A perfect retriever would make {fix.fixed or 'none'} more {losses.outcome.good} and "
-        f"{fix.broken or 'none'} fewer (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)."
+        f"{fix.broken or 'none'} fewer{_net(fix)}."
     )
 
 
@@ -135,6 +137,12 @@ def _bound(losses: Losses) -> str:
         f" Retrieval can have lost at most {losses.missed_at_most:,} of {losses.n_known_evidence:,}: in the "
         "others the evidence was in the prompt."
     )
+
+
+def _net(fix: Fix) -> str:
+    """Return the interval of the net gain, which one question alone does not have."""
+    known = not np.isnan(fix.low)
+    return f" (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)" if known else ""
 
 
 def _signed(value: float) -> str:
@@ -151,7 +159,7 @@ def said_of(losses: Losses, fix: Fix) -> str:
     title = losses.titles.get(fix.arm, fix.arm)
     words = (
         f"{title} was tried on {count(fix.asked, 'question')}: {fix.fixed:,} became {losses.outcome.good}, "
-        f"{fix.broken:,} stopped being so (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)"
+        f"{fix.broken:,} stopped being so{_net(fix)}"
     )
     placebo = losses.placebo
     if placebo is not None and placebo.asked:

@@ -6,7 +6,8 @@ Nothing here depends on a back end: a run is its manifest and its tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,14 @@ from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
 from core.socket import Number, QuestionColumn
-from core.text.display import DASH, number
+from core.text.display import DASH, count, number
 
 LETTERS = "ABCD"
 _NAME = 80
 _VALUE = 200
+_LOOKED_AT = 8  # saved runs that are opened to count the questions in common
+
+Questions = AbstractSet[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +122,50 @@ def check_comparable(runs: Sequence[Run]) -> None:
 
     A question is the same under the same id and with the same text.
     """
-    asked = [set(zip(run.queries["query_id"], _normal(run.queries["question"]), strict=True)) for run in runs]
+    asked = [questions_of(run) for run in runs]
     for run, questions in zip(runs[1:], asked[1:], strict=True):
         if not asked[0] & questions:
             raise InputError(
                 f"“{_name(run)}” has no question in common with “{_name(runs[0])}” (same id and same "
                 "text), so the two cannot be compared; choose runs of the same questions."
             )
+
+
+def questions_of(run: Run) -> Questions:
+    """Return the ids of a run's questions, each with its text without white space around its words."""
+    return frozenset(zip(run.queries["query_id"], _normal(run.queries["question"]), strict=True))
+
+
+def nearest(
+    run: Run, manifests: Sequence[Mapping[str, Any]], asked: Callable[[str], Questions]
+) -> tuple[str, str] | None:
+    """Return the id of the saved run that one is best compared with, and why, as the end of a sentence.
+
+    That is a run made from it, or from which it was made; else that with most questions in common, of several
+    that of the same data set, then the latest. None where no run has a question in common. ``manifests`` are
+    of saved runs; ``asked`` gives the questions of one (see `questions_of`), for eight of them at most: those
+    of the same data set first, then the latest.
+    """
+    own, parent = questions_of(run), run.manifest.get("parent")
+    others = [one for one in manifests if one["run_id"] != run.run_id]
+    for one in others:
+        is_parent = one["run_id"] == parent
+        if (is_parent or one.get("parent") == run.run_id) and own & asked(one["run_id"]):
+            made = "the loaded run was made from it" if is_parent else "it was made from the loaded run"
+            return one["run_id"], made
+    others.sort(key=lambda one: str(one.get("created", "")), reverse=True)
+    others.sort(key=lambda one: not _same_data(one, run.manifest))
+    shared = [len(own & asked(one["run_id"])) for one in others[:_LOOKED_AT]]
+    if not any(shared):
+        return None
+    chosen = others[shared.index(max(shared))]
+    said = f"it asks {max(shared):,} of the {count(len(own), 'question')} of the loaded run"
+    return chosen["run_id"], f"{said}, from the same data set" if _same_data(chosen, run.manifest) else said
+
+
+def _same_data(*manifests: Mapping[str, Any]) -> bool:
+    a, b = (manifest.get("dataset") or {} for manifest in manifests)
+    return any(a.get(name) is not None and a.get(name) == b.get(name) for name in ("digest", "name"))
 
 
 def _answers(side: Side) -> pd.DataFrame:

@@ -34,8 +34,8 @@ class Difference:
     ``letters`` are those of the two runs; differences are the second minus the first. ``rows`` has one row
     per question with a value in both: ``query_id, question, a, b, difference, change``. ``interval`` is the
     95 % interval of the mean difference, NaN where there is none; ``p_value`` that of the sign-flip test,
-    adjusted (Holm) for all numbers compared. ``moved_by_passages``: the runs have different numbers of
-    passages and that alone moves this number.
+    adjusted (Holm) for all numbers compared, ``p_alone`` not adjusted. ``moved_by_passages``: the runs have
+    different numbers of passages and that alone moves this number.
     """
 
     diagnostic: str
@@ -45,6 +45,7 @@ class Difference:
     interval: tuple[float, float]
     p_value: float
     moved_by_passages: bool = False
+    p_alone: float = float("nan")
 
     @property
     def key(self) -> str:
@@ -84,6 +85,26 @@ class Difference:
         """Questions whose value differs."""
         return self.n - self.counts[SAME]
 
+    def change_text(self, word: str) -> str:
+        """Return what became of one question, for people: "▼ no longer correct"."""
+        if self.column.pattern != "bool" or word == SAME:
+            return f"{SIGNS[word]} {word}"
+        return f"{SIGNS[word]} {'now' if word == self.words[0] else 'no longer'} {self.column.title.lower()}"
+
+    @property
+    def fixes_and_harms(self) -> str:
+        """How many questions changed either way, with the test of that: "12 became correct, 3 …"."""
+        (up, down), counts, what = self.words, self.counts, self.column.title.lower()
+        is_share = self.column.pattern == "bool"
+        test = f"{p_text(self.p_alone)}, {'exact McNemar' if is_share else 'sign-flip'} test, n = {self.n:,}"
+        if self.p_text != p_text(self.p_alone):
+            test += f"; {self.p_text} adjusted for all numbers"
+        if is_share:
+            became = f"{count(counts[up], 'question')} became {what}"
+            return f"{became}, {counts[down]:,} stopped being {what} ({test})"
+        ups = f"{self.column.title} is {up} in {count(counts[up], 'question')}"
+        return f"{ups}, {down} in {counts[down]:,} ({test})"
+
     @property
     def is_clear(self) -> bool:
         """Whether chance alone is a poor explanation of the difference."""
@@ -119,6 +140,13 @@ class RunPair:
     sides: tuple[Side, Side]
     shared: pd.DataFrame
     differences: tuple[Difference, ...]
+
+    @property
+    def outcome(self) -> Difference | None:
+        """What says whether an answer became worse: correctness; without labels, how far it is supported."""
+        judged = [one for one in self.differences if BETTER in one.words]
+        yes_or_no = (one for one in judged if one.column.pattern == "bool")
+        return next(yes_or_no, next((one for one in judged if not one.column.needs_labels), None))
 
 
 def pairs_of(sides: Sequence[Side]) -> tuple[RunPair, ...]:
@@ -161,8 +189,28 @@ def _difference(
     return replace(
         found,
         interval=paired_interval(rows["a"], rows["b"], share=column.pattern == "bool"),
-        p_value=paired_permutation_test(rows["a"], rows["b"]),
+        p_value=(p := paired_permutation_test(rows["a"], rows["b"])),
+        p_alone=p,
     )
+
+
+def regressions(pair: RunPair, one: Difference) -> pd.DataFrame:
+    """Return the shared questions on which a number is worse in the second run, the worst first.
+
+    Columns of `shared_questions`, ``difference, change`` and ``also``: the other numbers that are worse
+    there, a list of texts with both values. Of equally large changes those with more of them come first.
+    """
+    own = one.rows.loc[one.rows["change"].eq(WORSE), ["query_id", "difference", "change"]]
+    also: dict[str, list[str]] = {query_id: [] for query_id in own["query_id"]}
+    for other in pair.differences:
+        if other is not one and not other.moved_by_passages:
+            for row in other.rows[other.rows["change"].eq(WORSE)].itertuples():
+                if row.query_id in also:
+                    values = (other.column.text(value) for value in (row.a, row.b))
+                    also[row.query_id].append(f"{other.column.title}: {' → '.join(values)}")
+    found = pair.shared.merge(own, on="query_id").assign(also=list(also.values()))
+    order = sorted(range(len(found)), key=lambda i: (-abs(found["difference"][i]), -len(found["also"][i])))
+    return found.iloc[order].reset_index(drop=True)
 
 
 def answer(pair: RunPair) -> tuple[str, ...]:
@@ -221,13 +269,7 @@ def comparison_facts(sides: Sequence[Side]) -> dict[str, Any]:
     first run and each other: ``a, b, n_shared, answer``, and ``numbers`` with means, mean difference b − a,
     interval, adjusted p-value, counts and the change of every question.
     """
-    setups = setup_differences(sides)
-    return {
-        "runs": [{"letter": s.letter, "run_id": s.run.run_id, "name": s.run.name} for s in sides],
-        "setups": {
-            row[0]: dict(zip((s.letter for s in sides), row[1:], strict=True))
-            for row in setups.itertuples(index=False, name=None)
-        },
+    return _runs_and_setups(sides) | {
         "comparisons": [
             {
                 "a": pair.sides[0].letter, "b": pair.sides[1].letter, "n_shared": len(pair.shared),
@@ -236,6 +278,17 @@ def comparison_facts(sides: Sequence[Side]) -> dict[str, Any]:
             for pair in pairs_of(sides)
         ],
     }  # fmt: skip
+
+
+def _runs_and_setups(sides: Sequence[Side]) -> dict[str, Any]:
+    setups = setup_differences(sides)
+    return {
+        "runs": [{"letter": s.letter, "run_id": s.run.run_id, "name": s.run.name} for s in sides],
+        "setups": {
+            row[0]: dict(zip((s.letter for s in sides), row[1:], strict=True))
+            for row in setups.itertuples(index=False, name=None)
+        },
+    }
 
 
 def comparison_text(sides: Sequence[Side]) -> str:
@@ -254,6 +307,56 @@ def comparison_text(sides: Sequence[Side]) -> str:
     return "\n".join([*lines, "", METHOD])
 
 
+def regressions_facts(sides: Sequence[Side]) -> dict[str, Any]:
+    """Return what became worse as plain JSON values.
+
+    ``runs`` and ``setups`` as in `comparison_facts`; ``regressions``, one for the first run and each other:
+    ``a, b``, the ``number`` that decides (null where none is known in both), ``n, n_better, n_worse,
+    p_value`` of it alone, and ``questions``, the worst first.
+    """
+    found = []
+    for pair in pairs_of(sides):
+        one = pair.outcome
+        facts: dict[str, Any] = {"a": pair.sides[0].letter, "b": pair.sides[1].letter, "number": None}
+        if one is not None:
+            rows = regressions(pair, one).rename(columns={"also": "also_worse"})
+            columns = ["query_id", "question", *(f"answer_{letter}" for letter in one.letters), "also_worse"]
+            facts |= {
+                "number": one.column.title, "n": one.n, "n_better": one.counts[BETTER],
+                "n_worse": one.counts[WORSE], "p_value": one.p_alone,
+                "questions": rows[columns].to_dict("records"),
+            }  # fmt: skip
+        found.append(facts)
+    return {**_runs_and_setups(sides), "regressions": found}
+
+
+def regressions_text(sides: Sequence[Side]) -> str:
+    """Return what became worse as text, for a terminal: both answers of each question, and what differs."""
+    facts = regressions_facts(sides)
+    lines = [side.title for side in sides]
+    for title, values in facts["setups"].items():
+        lines.append(f"  {title}: " + ", ".join(f"{letter} {said}" for letter, said in values.items()))
+    for pair, found in zip(pairs_of(sides), facts["regressions"], strict=True):
+        a, b = found["a"], found["b"]
+        one = pair.outcome
+        if one is None:
+            lines += [
+                "",
+                f"Runs {a} and {b}: neither correctness nor support of the answers is known in both.",
+            ]
+            continue
+        lines += ["", f"Run {b} against run {a}: {one.fixes_and_harms}."]
+        for row in found["questions"]:
+            lines += ["", f"{row['query_id']}: {_line(row['question'])}"]
+            lines += [f"  {letter}: {_line(row[f'answer_{letter}'])}" for letter in (a, b)]
+            lines += [f"  Also worse: {'; '.join(row['also_worse'])}"] if row["also_worse"] else []
+    return "\n".join(lines)
+
+
+def _line(text: object) -> str:
+    return " ".join(text.split()) or DASH if isinstance(text, str) else DASH
+
+
 def _facts(one: Difference) -> dict[str, Any]:
     low, high = one.interval
     return {
@@ -267,20 +370,19 @@ def _facts(one: Difference) -> dict[str, Any]:
 
 def _yes_or_no(one: Difference) -> str:
     """Say in how many more questions the second run is, for example, correct."""
-    (a, b), what, counts = one.letters, one.column.title.lower(), one.counts
+    (a, b), what = one.letters, one.column.title.lower()
     in_a, in_b = int(one.rows["a"].sum()), int(one.rows["b"].sum())
     if not one.n_changed:
         return f"Runs {a} and {b} are {what} in the same {in_a:,} of {count(one.n, 'question')}."
-    changes = f"{counts[one.words[0]]:,} {one.words[0]}, {counts[one.words[1]]:,} {one.words[1]}"
     if in_a == in_b:
         return (
             f"Runs {a} and {b} are {what} in equally many of {count(one.n, 'question')} ({in_a:,} each): "
-            f"{changes} (difference {one.range_text} points)."
+            f"{one.fixes_and_harms} (difference {one.range_text} points)."
         )
     more = f"{abs(in_b - in_a):,} {'more' if in_b > in_a else 'fewer'}"
     return (
-        f"Run {b} is {what} in {more} of {count(one.n, 'question')}: {changes} (difference "
-        f"{one.shown(one.mean, True)} points, {one.range_text}, {one.p_text}): {_verdict(one)}."
+        f"Run {b} is {what} in {more} of {count(one.n, 'question')} (difference {one.shown(one.mean, True)} "
+        f"points, {one.range_text}): {one.fixes_and_harms}; {_verdict(one)}."
     )
 
 

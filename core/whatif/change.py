@@ -78,7 +78,7 @@ class Change:
             _text(text, "passage", "An edited passage", empty=True)
         if self.question is not None:
             _text(self.question, "question", "The question")
-        if self.style is not None and self.style not in STYLES:
+        if self.style is not None and self.style not in tuple(STYLES):
             raise InputError(f"style must be one of {', '.join(STYLES)}, got {shorten(repr(self.style))}.")
         if finite(self.temperature) is None or not 0 <= self.temperature <= HOTTEST:
             raise InputError(

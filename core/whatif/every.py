@@ -26,13 +26,15 @@ import pandas as pd
 from core.errors import InputError
 from core.llm.prompts import STYLES, prompt_style
 from core.losses.arms import ALONE, ARMS, AS_IT_IS, Arm, Case, Shown
+from core.losses.fixes import Fix
 from core.losses.ladder import CHANGED, NONE
 from core.losses.outcomes import CORRECT, UNJUDGED, Judge
-from core.losses.step import case_of
+from core.losses.step import LossesStep, case_of
 from core.pipeline.rows import OF_ANSWERS, AskedQuestion, questions_of
 from core.pipeline.steps import check_ranges
 from core.run import Run
-from core.text.display import count, shorten
+from core.socket import HARMS, HELPS, OPEN
+from core.text.display import count, number, shorten
 from core.text.strict import finite
 from core.text.words import words
 
@@ -41,6 +43,7 @@ ORDERS: Mapping[str, str] = {
     "retrieval": "By retrieval rank",
     "reversed": "Reversed",
 }
+ASKED_ANEW = AS_IT_IS  # the arm of another model than the run's
 _MOST = 100
 # What stays true of a question and of a passage whatever the answer is.
 _OF_QUESTION = ["query_id", "question", "reference_answers", "n_gold", "kind", "language", "calibrates"]
@@ -81,8 +84,11 @@ class RunChange:
     def __post_init__(self) -> None:
         if self.k is not None:
             check_ranges(self, {"k": (1, _MOST)})
-        for name, value, known in (("order", self.order, ORDERS), ("style", self.style or "short", STYLES)):
-            if value not in known:
+        for name, value, known in (
+            ("order", self.order, ORDERS),
+            ("style", "short" if self.style is None else self.style, STYLES),
+        ):
+            if value not in tuple(known):
                 raise InputError(f"{name} must be one of {', '.join(known)}, got {shorten(repr(value))}.")
         if self.drop_below is not None and finite(self.drop_below) is None:
             raise InputError(f"drop_below must be a number, got {shorten(repr(self.drop_below))}.")
@@ -247,3 +253,40 @@ def _passages(asked: AskedQuestion, row: Mapping[str, Any], arm: Arm | None) -> 
             }  # fmt: skip
         found.append(one | {"slot": slot, "text": texts.get(passage_id, one["text"])})
     return found
+
+
+def step_for(change: RunChange, run: Run) -> LossesStep:
+    """Return the step that asks all questions of a run with a change, and nothing else."""
+    return LossesStep(arms=(change.arm(run),))
+
+
+def arm_of(step: Any) -> Arm:
+    """Return the arm that a step of `step_for` asks."""
+    arm: Arm = step.arms[0]
+    return arm
+
+
+def said(arm: Arm, fix: Fix | None) -> list[str]:
+    """Return in sentences what a change does to the answers of all questions, and how sure that is."""
+    if fix is None or not fix.n:
+        return [f"{arm.title}: no answer can be judged; references or labels are needed."]
+    if not fix.asked:
+        return [f"{arm.title}: no prompt is changed."]
+    first = (
+        f"{arm.title}: of {count(fix.n, 'question')} that are judged, {fix.fixed:,} became correct and "
+        f"{fix.broken:,} stopped being correct; net {number(fix.net, '{:+d}')} (95 % interval "
+        f"{number(fix.low, '{:+.0f}')} to {number(fix.high, '{:+.0f}')}), p = {fix.p_value:.2g} (exact "
+        "McNemar test)."
+    )
+    told = {
+        HELPS: "This change helps.",
+        HARMS: "This change harms.",
+    }.get(fix.verdict, "Chance alone could give this.")
+    if fix.verdict == OPEN and fix.needed is not None:
+        told += f" About {fix.needed:,} questions would tell."
+    if fix.p_placebo == fix.p_placebo:
+        told += (
+            f" Against a change that should not matter, p = {fix.p_placebo:.2g}; over all changes that were "
+            f"tried, p = {fix.p_adjusted:.2g}."
+        )
+    return [first, told]

@@ -53,6 +53,27 @@ def test_one_run_is_chosen_at_first_and_a_second_is_asked_for(open_app, healthy,
     assert not app.get("plotly_chart")
 
 
+def test_it_opens_with_the_loaded_run_and_its_nearest_relative(open_app, healthy, texts, tmp_path):
+    a = saved(tmp_path, "One")
+    child = a.derive({"name": "Two <b>", "run_id": "child"})
+    child.save(tmp_path / "runs" / "child")
+    saved(tmp_path, "Three", letter="x")
+    app = healthy(open_app("compare", run=a.run_id))
+    assert app.multiselect(key="side_runs").value == [a.run_id, child.run_id]
+    said = f"B, “{plain('Two <b>')}”, was chosen for you: it was made from the loaded run. Choose other runs above."
+    assert said in texts(app) and app.dataframe
+    app.multiselect(key="side_runs").set_value([child.run_id, a.run_id]).run()
+    assert "was chosen for you" not in texts(healthy(app))
+
+
+def test_the_filter_of_what_became_worse_goes_where_nothing_did(open_app, healthy, tmp_path):
+    a = saved(tmp_path, "One")
+    b = saved(tmp_path, "Two", answer=["It was Barry Parker", "beta", "forty", ""])
+    app = healthy(compared(open_app, a, b))
+    app.selectbox(key="side_number").select("influence.dominance").run()
+    assert "Only what became worse" not in healthy(app).segmented_control(key="side_filter").options
+
+
 def test_two_runs_are_set_side_by_side(open_app, healthy, texts, tmp_path):
     a, b = saved(tmp_path, "One"), saved(tmp_path, "Two", letter=" then")
     app = healthy(compared(open_app, a, b))
@@ -103,10 +124,15 @@ def test_questions_that_changed_come_first(open_app, healthy, texts, tmp_path):
     b = saved(tmp_path, "Two", answer=["It was Barry Parker", "beta", "forty", ""])
     app = healthy(compared(open_app, a, b))
     said = texts(app)
-    assert plain("equally many of 2 questions (1 each): 1 better, 1 worse") in said
+    assert plain("equally many of 2 questions (1 each): 1 question became correct, 1 stopped being") in said
     assert len(app.get("plotly_chart")) == 1
+    # First what became worse alone.
+    assert app.segmented_control(key="side_filter").value == "Only what became worse"
     questions = app.dataframe[1].value.set_index("query_id")
-    assert questions["change"].to_dict() == {"q1": "▲ better", "q2": "▼ worse"}
+    assert questions["change"].to_dict() == {"q2": "▼ no longer correct"}
+    app.segmented_control(key="side_filter").set_value("Changed").run()
+    questions = healthy(app).dataframe[1].value.set_index("query_id")
+    assert questions["change"].to_dict() == {"q1": "▲ now correct", "q2": "▼ no longer correct"}
     # A number without a direction is higher or lower.
     app.selectbox(key="side_number").select("influence.dominance").run()
     assert "better" not in set(healthy(app).dataframe[1].value["change"])

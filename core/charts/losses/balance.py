@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
 from core.charts import theme
@@ -46,8 +47,8 @@ def fix_balance(losses: Losses) -> go.Figure:
                 figure, name, sizes, [row.title for row in own], style, hover, leads_to=doors, **look
             )
     _nets(figure, losses, rows)
-    ends = [max(row.fix.fixed, row.fix.broken, abs(row.fix.low), abs(row.fix.high)) for row in rows]
-    most = 1.08 * max(1.0, *ends)
+    ends = [(row.fix.fixed, row.fix.broken, row.fix.low, row.fix.high) for row in rows]
+    most = 1.08 * max(1.0, float(np.nanmax(np.abs(ends))))
     figure.add_vline(x=0, line={"color": theme.AXIS, "width": 2})
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(range=[-most, most], dtick=theme.count_step(most))
@@ -89,7 +90,7 @@ def _door(losses: Losses, row: _Row, change: str) -> str:
 
 def _hover(losses: Losses, row: _Row) -> str:
     fix, good = row.fix, losses.outcome.good
-    low, high = (number(round(end) or 0, "{:+.0f}") for end in (fix.low, fix.high))
+    low, high = (number(end, "{:+.0f}") for end in (fix.low, fix.high))
     lines = [
         row.title,
         f"{fix.fixed:,} become {good}, {fix.broken:,} stop being so",

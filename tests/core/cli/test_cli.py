@@ -107,6 +107,38 @@ def test_signals_are_correlated(tmp_path, capsys):
     assert command("signals", str(tmp_path / "nowhere")) == 2
 
 
+def test_regressions_are_printed_for_people_and_programs(tmp_path, capsys):
+    folders = []
+    for name, answers in (("Old", ["1931", "1932", "x"]), ("New", ["1931", "x\x1b[2J", "y"])):
+        queries = pd.DataFrame({
+            "query_id": ["q0", "q1", "q2"], "question": [f"When did bridge {i} open?" for i in range(3)],
+            "answer": answers, "answer_status": "answered", "reference_answers": [["1931"], ["1932"], ["1933"]],
+        })  # fmt: skip
+        folders.append(tmp_path / name)
+        Run.create({"source": "live", "name": name, "model": {"name": name}}, queries=queries).save(
+            folders[-1]
+        )
+    assert command("compare", *folders, "--regressions") == 0
+    said = capsys.readouterr().out
+    assert "Model: A Old, B New" in said and "q0" not in said and "\x1b" not in said
+    assert (
+        "Run B against run A: 0 questions became correct, 1 stopped being correct (p = 1, exact McNemar"
+        in said
+    )
+    assert "q1: When did bridge 1 open?\n  A: 1932\n  B: x" in said
+    assert command("compare", *folders, "--regressions", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["setups"] == {"Model": {"A": "Old", "B": "New"}}
+    [found] = facts["regressions"]
+    assert [found[name] for name in ("a", "b", "number", "n", "n_better", "n_worse", "p_value")] == [
+        "A", "B", "Correct", 3, 0, 1, 1,
+    ]  # fmt: skip
+    assert found["questions"] == [
+        {"query_id": "q1", "question": "When did bridge 1 open?", "answer_A": "1932", "answer_B": "x\x1b[2J",
+         "also_worse": []}
+    ]  # fmt: skip
+
+
 def test_options_reach_the_calls(questions, llm, tmp_path):
     out = tmp_path / "run"
     assert command("analyze", questions, "--limit", 1, "--k", 2, "--no-closed-book", "--seed", 7, "--max-tokens", 5,

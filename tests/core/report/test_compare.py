@@ -8,6 +8,7 @@ from core.errors import InputError
 from core.report.compare import (
     check_comparable,
     headline_table,
+    nearest,
     setup_differences,
     shared_questions,
     sides_of,
@@ -262,3 +263,43 @@ def test_counts_by_name_are_no_row_in_whatever_run_they_are_known():
     known = claims_run([CANAL], {"name": "Known"})
     for pair in (sides(odd, known), sides(known, odd)):
         assert "Without grounding" not in set(headline_table(pair)["Number"])
+
+
+def related(run_id, created, questions, **manifest):
+    return {"run_id": run_id, "created": created, **manifest}, {(f"q{i}", f"Q{i}?") for i in questions}
+
+
+@pytest.mark.parametrize(
+    ("saved", "chosen", "why"),
+    [
+        # Made from it, or it from that one, goes before any number of questions.
+        ([related("a", "2", range(4)), related("b", "1", [0], parent="own")], "b", "it was made from the loaded run"),
+        ([related("a", "2", range(4)), related("mother", "1", [0])], "mother", "the loaded run was made from it"),
+        # A child that shares no question cannot be compared.
+        ([related("a", "1", [1]), related("b", "2", [9], parent="own")], "a", "it asks 1 of the 4 questions of the loaded run"),
+        ([related("a", "2", [0, 1]), related("b", "1", [0, 1, 2])], "b", "it asks 3 of the 4 questions of the loaded run"),
+        # As many questions: of the same data set; then the latest.
+        ([related("a", "3", [0, 1]), related("b", "1", [1, 2], dataset={"name": "canals"}),
+          related("c", "2", [1, 2], dataset={"name": "canals"})], "c",
+         "it asks 2 of the 4 questions of the loaded run, from the same data set"),
+        ([related("own", "9", range(4)), related("a", "1", [9])], None, None),
+        ([], None, None),
+    ],
+)  # fmt: skip
+def test_the_nearest_relative(saved, chosen, why):
+    run = Run.create(
+        {"source": "live", "run_id": "own", "parent": "mother", "dataset": {"name": "canals"}},
+        queries=pd.DataFrame(
+            {"query_id": [f"q{i}" for i in range(4)], "question": [f" Q{i}? " for i in range(4)]}
+        ),
+    )
+    asked = {one["run_id"]: questions for one, questions in saved}
+    found = nearest(run, [one for one, _ in saved], asked.__getitem__)
+    assert found == (None if chosen is None else (chosen, why))
+
+
+def test_no_more_than_eight_saved_runs_are_opened_to_find_it():
+    run, opened = make_run({"q1": "x"}), []
+    saved = [{"run_id": f"r{i}", "created": f"{i:02}"} for i in range(20)]
+    assert nearest(run, saved, lambda run_id: opened.append(run_id) or set()) is None
+    assert opened == [f"r{i}" for i in range(19, 11, -1)]

@@ -8,7 +8,15 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.report.compare import sides_of
-from core.report.paired import answer, comparison_facts, comparison_text, pairs_of
+from core.report.paired import (
+    answer,
+    comparison_facts,
+    comparison_text,
+    pairs_of,
+    regressions,
+    regressions_facts,
+    regressions_text,
+)
 from core.run import Run
 
 RIGHT, WRONG = "It opened in 1931.", "It opened in 1902."
@@ -66,10 +74,12 @@ def test_correct_answers_in_pairs_by_hand():
     assert correct.interval == pytest.approx((5 / 12 - half, 5 / 12 + half), abs=1e-4)
     assert list(correct.rows["change"]) == ["better"] * 6 + ["same"] * 3 + ["worse"]
     assert answer(both)[0] == (
-        "Run B is correct in 5 more of 10 questions: 6 better, 1 worse (difference +50 points, −1 to +85, "
-        f"{correct.p_text}): chance alone could explain it."
+        "Run B is correct in 5 more of 10 questions (difference +50 points, −1 to +85): 6 questions became "
+        "correct, 1 stopped being correct (p = 0.12, exact McNemar test, n = 10; "
+        f"{correct.p_text} adjusted for all numbers); chance alone could explain it."
     )
-    assert answer(both)[1].startswith("None of the 4 other numbers differs")
+    assert correct.p_alone == pytest.approx(16 / 128)
+    assert answer(both)[1].startswith("None of the 3 other numbers differs")
 
 
 def with_tokens(run, prompt, completion=10):
@@ -108,10 +118,14 @@ def test_it_leads_with_correctness_and_cost(a, b, tokens, sentence):
 @pytest.mark.parametrize(
     ("a", "b", "sentence"),
     [
-        ("-" * 20, "+" * 20, "Run B is correct in 20 more of 20 questions: 20 better, 0 worse"),
-        ("+" * 20, "-" * 20, "Run B is correct in 20 fewer of 20 questions: 0 better, 20 worse"),
+        ("-" * 20, "+" * 20, "Run B is correct in 20 more of 20 questions (difference +100 points, "),
+        ("+" * 20, "-" * 20, "Run B is correct in 20 fewer of 20 questions (difference −100 points, "),
         ("++--", "++--", "Runs A and B are correct in the same 2 of 4 questions."),
-        ("+-+", "-++", "Runs A and B are correct in equally many of 3 questions (2 each): 1 better, 1 worse"),
+        (
+            "+-+",
+            "-++",
+            "Runs A and B are correct in equally many of 3 questions (2 each): 1 question became correct, 1 stopped",
+        ),
     ],
 )
 def test_the_first_sentence(a, b, sentence):
@@ -198,3 +212,66 @@ def test_what_only_says_again_is_not_tested():
     (pair,) = pairs_of(sides_of([Diagnosis(run) for run in runs]))
     tested = {one.column.name for one in pair.differences}
     assert "agreement" in tested and not tested & {"agreement_rouge_l", "p_value", "set_size"}
+
+
+def test_what_became_worse_is_listed_the_worst_first():
+    """Of two answers that stop being correct that comes first whose passages changed for the worse, too."""
+    a = make_run("+++-+-", name="Old\x1b[2J")
+    b = make_run("+---++", [*[ORDERED] * 2, REVERSED, *[ORDERED] * 3], name="New", k=3)
+    both = pair(gold_at(a, 0), gold_at(b, 0))
+    correct = found(both, "answers.correct")
+    assert both.outcome is correct and correct.counts == {"better": 1, "worse": 2, "same": 3}
+    rows = regressions(both, correct)
+    # q2's gold passage falls from influence rank 1 to 3; q1 changes its answer alone.
+    assert rows["query_id"].tolist() == ["q2", "q1"]
+    assert rows["also"].tolist() == [["Gold passage: influence rank: 1 → 3"], []]
+    assert rows[["answer_A", "answer_B"]].to_numpy().tolist() == [[RIGHT, WRONG]] * 2
+    assert [correct.change_text(word) for word in ("better", "worse", "same")] == [
+        "▲ now correct", "▼ no longer correct", "= same",
+    ]  # fmt: skip
+    # 1 fixed and 2 broken: two-sided p of 1 in 3 = 2 (1 + 3) / 8.
+    assert correct.fixes_and_harms.startswith(
+        "1 question became correct, 2 stopped being correct (p = 1, exact McNemar test, n = 6"
+    )
+    facts = regressions_facts(both.sides)
+    [one] = facts["regressions"]
+    assert (one["number"], one["n"], one["n_better"], one["n_worse"], one["p_value"]) == (
+        "Correct",
+        6,
+        1,
+        2,
+        1,
+    )
+    assert [row["query_id"] for row in one["questions"]] == ["q2", "q1"]
+    assert json.dumps(facts)
+    text = regressions_text(both.sides)
+    assert f"q2: When did bridge 2 open?\n  A: {RIGHT}\n  B: {WRONG}\n  Also worse: Gold passage" in text
+
+
+def gold_at(run, place):
+    gold = run.passages["passage_id"].eq(f"p{place}")
+    return run.derive({"run_id": run.run_id}, passages=run.passages.assign(is_gold=gold))
+
+
+def test_without_reference_answers_support_decides():
+    def supported(*probabilities):
+        run = make_run("." * len(probabilities))
+        ids = run.queries["query_id"]
+        claims = pd.DataFrame({"query_id": ids, "claim_id": "c1", "text": "It opened.", "side": "answer"})
+        support = run.passages[["query_id", "passage_id"]].assign(claim_id="c1", probability=0.1)
+        support.loc[support["passage_id"].eq("p0"), "probability"] = list(probabilities)
+        return run.derive({"run_id": f"run {probabilities}"}, claims=claims, support=support)
+
+    both = pair(supported(0.9, 0.9, 0.1), supported(0.9, 0.1, 0.1))
+    assert both.outcome.key == "claims.grounding"
+    # One of three answers has no supported claim any more.
+    assert both.outcome.fixes_and_harms.startswith(
+        "Grounding is better in 0 questions, worse in 1 (p = 1, sign-"
+    )
+    assert regressions(both, both.outcome)["query_id"].tolist() == ["q1"]
+
+
+def test_where_neither_is_known_it_says_so():
+    both = sides(make_run(".."), make_run(".."))
+    assert regressions_facts(both)["regressions"] == [{"a": "A", "b": "B", "number": None}]
+    assert "neither correctness nor support" in regressions_text(both)
