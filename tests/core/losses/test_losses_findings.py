@@ -92,7 +92,7 @@ def test_the_words_of_the_verdict():
     found = lead(losses)
     assert found.sentence == (
         "Reading loses most: 41 of 57 answers that are not correct stay so even with the evidence sentences alone. "
-        "A perfect retriever would make 8 more correct and 0 fewer (net +2 to +14, 95 % interval)."
+        "A perfect retriever would make 8 more correct and none fewer (net +2 to +14, 95 % interval)."
     )
     assert found.advice == "Try a larger model or another prompt before you touch retrieval."
 
@@ -102,7 +102,9 @@ def test_stages_that_cannot_be_told_apart_lead_together():
     losses = lost({RETRIEVAL: 12, READING: 8, PLACE: 2})
     assert names(losses) == [RETRIEVAL, READING]
     found = lead(losses)
-    assert found.sentence.startswith("Retrieval (12) and reading (8) lose most of 22 answers")
+    assert found.sentence.startswith(
+        "Of 22 answers that are not correct, retrieval loses 12 and reading loses 8;"
+    )
     assert found.n == 20 and len(found.query_ids) == 20
     # Both are advised, the larger first.
     assert found.advice.index(CAUSES[RETRIEVAL].advice) < found.advice.index(CAUSES[READING].advice)
