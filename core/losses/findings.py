@@ -98,7 +98,10 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
-    return " ".join(CAUSES[one.stage].advice for one in leading(losses)[:2])
+    steps = leading(losses)[:2]
+    said = " ".join(CAUSES[one.stage].advice for one in steps)
+    # Where retrieval loses as much, nobody is told to leave it alone.
+    return said.replace(" before you touch retrieval", "") if len(steps) > 1 else said
 
 
 def _retriever(losses: Losses) -> str:
