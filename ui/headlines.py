@@ -153,9 +153,10 @@ def verdict() -> None:
                 with st.container(horizontal=True, gap="small"):
                     for clause in sentence:
                         _proof(clause.diagnostic, clause.finding)
-        if said.advice:
-            st.markdown(f"**What to do:** {plain(said.advice)}")
-        _untried()
+        with st.container(gap="xsmall"):
+            if said.advice:
+                st.markdown(f"**What to do:** {plain(said.advice)}")
+            _untried()
 
 
 def _untried() -> None:

@@ -68,7 +68,7 @@ class LossesStep(Step):
         Option(
             "--alone",
             "Ask with each passage alone where no gold passage is known: k short calls per question.",
-            title="Find the evidence: ask with each passage alone",
+            title="Each passage alone",
         ),
     ] = False
     arms: tuple[Arm, ...] = field(default=ARMS, repr=False)

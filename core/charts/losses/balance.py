@@ -40,7 +40,7 @@ def fix_balance(losses: Losses) -> go.Figure:
             ("broken", -1, "Divergent", f"Stops being {good}"),
         ):
             sizes = [sign * getattr(row.fix, change) for row in own]
-            doors = [_door(losses, row, change) if size else "" for row, size in zip(own, sizes, strict=True)]
+            doors = [_door(losses, row, change) for row in own]
             hover = [_hover(losses, row) for row in own]
             look = {} if not muted else {"opacity": 0.3, "showlegend": False}
             theme.add_row_bars(
@@ -78,14 +78,18 @@ def _nets(figure: go.Figure, losses: Losses, rows: list[_Row]) -> None:
         theme.add_marks(
             figure, "Net, 95 % interval", net, [row.title for row in own],
             {**theme.marker("highlight", 10), "color": theme.STYLES[style].color},
-            [_hover(losses, row) for row in own], error_x=bars, cliponaxis=False, showlegend=not muted,
+            [_hover(losses, row) for row in own],
+            # A mark leads where the bar beneath it does: a click near both is taken for one on the mark.
+            [_door(losses, row, "broken" if row.fix.net < 0 else "fixed") for row in own],
+            error_x=bars, cliponaxis=False, showlegend=not muted,
         )  # fmt: skip
 
 
 def _door(losses: Losses, row: _Row, change: str) -> str:
-    if not row.fix.arm.isidentifier() or row.fix.arm not in losses.queries:  # a user's arm may have any name
+    arm, n = row.fix.arm, getattr(row.fix, change)
+    if not n or not arm.isidentifier() or arm not in losses.queries:  # a user's arm may have any name
         return ""
-    return theme.where_door(where("losses", "queries", **{row.fix.arm: change}))
+    return theme.where_door(where("losses", "queries", **{arm: change}))
 
 
 def _hover(losses: Losses, row: _Row) -> str:

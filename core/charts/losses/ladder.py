@@ -46,18 +46,18 @@ def loss_ladder(losses: Losses) -> go.Figure:
     )
     for style, name in _looks(losses).items():
         own = [one for one in rungs if one.style == style]
-        doors = [_door(one.step) if one.step.n else "" for one in own]
         theme.add_row_bars(
             figure, name, [one.step.n for one in own], [one.title for one in own], style,
-            [_hover(one) for one in own], leads_to=doors, base=[one.start for one in own],
+            [_hover(one) for one in own], leads_to=[_door(one.step) for one in own],
+            base=[one.start for one in own],
         )  # fmt: skip
     _intervals(figure, rungs)
     by_placebo = [one for one in rungs if one.step.expected is not None]
     theme.add_marks(
         figure, "By the placebo", [one.start + (one.step.expected or 0.0) for one in by_placebo],
         [one.title for one in by_placebo], theme.chance_tick(20),
-        [f"{one.title}: {about(one.step.expected or 0.0)} by the placebo" for one in by_placebo],
-        cliponaxis=False,
+        # A tick leads where its bar does: a click near both is taken for one on the tick.
+        [_hover(one) for one in by_placebo], [_door(one.step) for one in by_placebo], cliponaxis=False,
     )  # fmt: skip
     for one in rungs:
         left = one.start > losses.n / 2  # the text stands where there is room
@@ -103,7 +103,7 @@ def _intervals(figure: go.Figure, rungs: list[_Rung]) -> None:
 
 
 def _door(step: Step) -> str:
-    return theme.where_door(where("losses", "queries", stage=step.stage))
+    return theme.where_door(where("losses", "queries", stage=step.stage)) if step.n else ""
 
 
 def _hover(one: _Rung) -> str:

@@ -119,7 +119,7 @@ def test_fixed_stand_right_and_broken_left(found):
     assert not any(trace.showlegend for trace in muted)
     nets = [trace for trace in figure.data if trace.name == "Net, 95 % interval"]
     assert [list(trace.x) for trace in nets] == [[2, 1, 3, 5], [0]]
-    hover = nets[0].customdata[2]
+    hover = nets[0].customdata[2][1]
     # Exact McNemar of 4 against 1: 2 · (1 + 5) / 32; of the larger of both p-values, times four fixes, at most 1.
     assert "4 become correct, 1 stop being so" in hover and "net +3" in hover and "of 8 answers" in hover
     assert "p = 1" in hover and "corrected for 4 fixes: cannot be told" in hover
@@ -157,7 +157,7 @@ def test_nothing_judged_is_a_labelled_empty_figure():
 def test_one_question_has_no_interval():
     _, losses = losses_of(plan={"retrieval": PLAN["retrieval"]})
     figure = fix_balance(losses)
-    hover = next(trace for trace in figure.data if trace.name == "Net, 95 % interval").customdata[0]
+    hover = next(trace for trace in figure.data if trace.name == "Net, 95 % interval").customdata[0][1]
     assert "net +1 (— to —), of 1 answer" in hover
     assert bars(loss_ladder(losses)).keys() == {"Not retrieved"}
 

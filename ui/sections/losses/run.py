@@ -128,9 +128,10 @@ def _lists(values: Any) -> list[list[str] | None]:
 
 def _pills(title: str, found: Losses) -> Any:
     shown = looks(found).values()
+    longest = max(len(str(one)) for one in shown)
     return st.column_config.MultiselectColumn(
-        title, options=[str(one) for one in shown], color=[one.colour for one in shown], width=112,
-        disabled=True,
+        title, options=[str(one) for one in shown], color=[one.colour for one in shown],
+        width=8 + 8 * longest, disabled=True,
     )  # fmt: skip
 
 
