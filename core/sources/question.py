@@ -37,12 +37,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "correct_answer",
         "expected_output",
     ),
-    "gold": (),
+    "gold": ("gold_contexts", "reference_contexts"),
     "kind": ("topic",),
     "language": (),
 }
 EVIDENCE = ("documents", "passages", "corpus")
-_LISTS = ("documents", "docs", "passages", "answers", *FIELDS["answers"], "gold")
+_LISTS = ("documents", "docs", "passages", "answers", *FIELDS["answers"], "gold", *FIELDS["gold"])
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _TEXT = ("text", "passage", "content")
 _MOST_GOLD = 1_000_000_000
@@ -123,7 +123,7 @@ def read_question(fields: Fields, passages: tuple[str, ...] = ("passages",)) -> 
     itself whether it is gold.
     """
     question = fields.required_text(*names_of("question"))
-    gold = _filled_texts(fields, "gold")
+    gold = _filled_texts(fields, *names_of("gold"))
     found = None if (name := fields.present(*passages)) is None else _passages(fields, name)
     return Question(
         fields.identifier(*names_of("id")) or "",

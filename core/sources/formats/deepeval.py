@@ -127,11 +127,13 @@ def _record(fields: Fields) -> Record:
     record = flat.record_of(fields, NAMES)
     right = fields.texts("context")
     passages = flat.marked_gold(_passages(fields), right)
+    gold = flat.gold_of(passages, right)
     kept = {("context", ""): list(right)} if right else {}
     return replace(
         record,
         passages=passages,
-        n_gold=len(flat.distinct(right)) or None,
+        gold=gold,
+        n_gold=flat.count_gold(passages, gold) or None,
         reported={**flat.reported_rest(fields), **_scores(fields), **kept},
     )
 
@@ -181,7 +183,7 @@ def _test_case(record: Record, named: bool) -> dict[str, Any]:
     scored = [_metric(metric)[:2] for metric in (data if isinstance(data, list) else ())]
     case = {
         **flat.entry_of(record, NAMES, named),
-        "context": [p.text for p in record.passages if p.is_gold and p.text is not None],
+        "context": flat.gold_texts(record),
         "retrieval_context": [
             {"context": p.text or "", "source": p.title} if p.title else p.text or "" for p in record.passages
         ],

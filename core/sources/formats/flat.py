@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from core.sources.content import Content
-from core.sources.fields import Fields, Unreadable, read_each
-from core.sources.formats.records import ReadRecords, Record, RecordPassage
+from core.sources.fields import Fields, Unreadable, read_each, unique
+from core.sources.formats.records import ReadRecords, Record, RecordGold, RecordPassage
 from core.sources.formats.writing import is_kept
 from core.sources.mapping import check_columns
 from core.sources.question import passage_text
@@ -103,14 +103,47 @@ def passage_texts(fields: Fields, *names: str) -> tuple[str, ...]:
 def marked_gold(
     passages: Sequence[RecordPassage], texts: Iterable[str], ids: Collection[str] = ()
 ) -> tuple[RecordPassage, ...]:
-    """Mark each passage as gold or not, by its text (see `folded`) or its id; unknown where none is given."""
+    """Mark each passage as gold or not; unknown where neither texts nor ids are given.
+
+    One is gold whose text is or contains one of the texts (see `folded`), or whose id is among the ids.
+    """
     wanted = distinct(texts)
     if not wanted and not ids:
         return tuple(passages)
     return tuple(
-        replace(p, is_gold=(p.text is not None and folded(p.text) in wanted) or p.passage_id in ids)
+        replace(p, is_gold=any(text in folded(p.text or "") for text in wanted) or p.passage_id in ids)
         for p in passages
     )
+
+
+def gold_of(passages: Sequence[RecordPassage], texts: Iterable[str]) -> tuple[RecordGold, ...]:
+    """Return what the texts of a question's gold passages say beyond the marks of `marked_gold`.
+
+    A text in no passage is a gold passage that was not retrieved; one in a longer passage is what makes that
+    passage gold.
+    """
+    within: dict[str, list[str]] = {passage.passage_id: [] for passage in passages}
+    missing: list[str] = []
+    shown = {passage.passage_id: folded(passage.text or "") for passage in passages}
+    for text in {folded(text): text for text in texts if text.strip()}.values():
+        holders = [name for name, found in shown.items() if folded(text) in found]
+        missing += [] if holders else [text]
+        for name in holders:
+            within[name] += [text] if shown[name] != folded(text) else []
+    ids = unique([*within, *(f"gold {i}" for i in range(1, len(missing) + 1))])[len(within) :]
+    parts = [RecordGold(name, None, tuple(found)) for name, found in within.items() if found]
+    return (*parts, *(RecordGold(name, text) for name, text in zip(ids, missing, strict=True)))
+
+
+def gold_texts(record: Record) -> list[str]:
+    """Return the texts of all gold passages that are known, the retrieved ones first."""
+    retrieved = [passage.text for passage in record.passages if passage.is_gold]
+    return [text for text in (*retrieved, *(one.text for one in record.gold)) if text is not None]
+
+
+def count_gold(passages: Iterable[RecordPassage], gold: Iterable[RecordGold]) -> int:
+    """Return how many gold passages are known, retrieved or not."""
+    return sum(p.is_gold is True for p in passages) + sum(one.text is not None for one in gold)
 
 
 def distinct(texts: Iterable[str]) -> set[str]:

@@ -41,7 +41,7 @@ def recognise(content: Content) -> int:
     """Count what is there beside the question: answers, passages, correct answers, samples, labels."""
     names = content.opened().names()
     passages, references = ((*_NAMES[field], *flat.PLAIN[field]) for field in ("passages", "references"))
-    families = (_ANSWER, passages, references, ("samples",), ("corpus",), ("gold",))
+    families = (_ANSWER, passages, references, ("samples",), ("corpus",), names_of("gold"))
     count = sum(not names.isdisjoint(family) for family in families) + any(map(may_judge, names))
     return 1 + count if count and not names.isdisjoint(names_of("question")) else 0
 
@@ -79,13 +79,14 @@ def _row(cells: Mapping[str, str]) -> dict[str, Any]:
 def _record(fields: Fields) -> Record:
     question = read_question(fields, _PASSAGES)
     reported = {("gold", ""): list(question.gold)} if question.gold else {}
+    passages = tuple(
+        RecordPassage(p.passage_id, p.text, p.title, p.score, p.is_gold) for p in question.passages or ()
+    )
     return Record(
         question.query_id,
         question.question,
         fields.text(*_ANSWER),
-        tuple(
-            RecordPassage(p.passage_id, p.text, p.title, p.score, p.is_gold) for p in question.passages or ()
-        ),
+        passages,
         question.reference_answers,
         fields.texts("samples"),
         question.n_gold,
@@ -93,6 +94,7 @@ def _record(fields: Fields) -> Record:
         language=question.language,
         latency=fields.seconds("latency"),
         calibrates=fields.flag("calibrates"),
+        gold=flat.gold_of(passages, question.gold),
         # Before what is left over is reported.
         signals={name: value for name in SIGNALS if (value := fields.number(name)) is not None},
         reported={**_named_values(fields), **flat.reported_rest(fields), **reported},
@@ -114,7 +116,7 @@ def _named_values(fields: Fields) -> dict[tuple[str, str], Any]:
 def _line(record: Record, named: bool) -> dict[str, Any]:
     question = question_record(question_of(record))
     reported = {k: v for k, v in record.reported.items() if v is not None and not is_kept(k[0])}
-    gold = reported.pop(("gold", ""), None)
+    gold = reported.pop(("gold", ""), None) or question.get("gold")
     line = {
         **question,
         "id": record.record_id if named else None,
@@ -146,7 +148,8 @@ FORMAT = Format(
         "Other names of a field (query, prompt, documents, context, response, references, target, topic, "
         "doc_id …) come back as question, passages, answer, answers, kind and id.",
         "A passage given as a text comes back as an object with that text.",
-        "What gold says of the passages is written out as is_gold.",
+        "What gold says of the passages is written out as is_gold; gold_contexts and reference_contexts come "
+        "back as gold.",
         "Fields that are null, empty lists, blank correct answers and passages without text are left out; so "
         "are further fields of a passage.",
         "Ids come back as texts, and an id that occurs twice gets a number behind it.",

@@ -71,13 +71,18 @@ def _record(fields: Fields) -> Record:
     gold_ids = _ids(fields, "reference_context_ids")
     references = (*record.references, *(text for text in fields.texts("ground_truths") if text.strip()))
     kept = {(name, ""): fields.record[name] for name in _AS_THEY_ARE if _has(fields, name)}
+    known_ids = gold_ids if _has(fields, "retrieved_context_ids") else ()
+    passages = flat.marked_gold(passages, gold_texts, known_ids)
+    if len(known_ids) == len(gold_texts):  # texts of passages that their ids tell were retrieved
+        there = {passage.passage_id for passage in passages}
+        gold_texts = tuple(t for i, t in zip(known_ids, gold_texts, strict=True) if i not in there)
+    gold = flat.gold_of(passages, gold_texts)
     return replace(
         record,
-        passages=flat.marked_gold(
-            passages, gold_texts, gold_ids if _has(fields, "retrieved_context_ids") else ()
-        ),
+        passages=passages,
+        gold=gold,
         references=tuple(dict.fromkeys(references)),
-        n_gold=max(len(flat.distinct(gold_texts)), len(set(gold_ids))) or None,
+        n_gold=max(flat.count_gold(passages, gold), len(set(gold_ids))) or None,
         reported={**flat.reported_rest(fields), **kept},
     )
 
@@ -110,15 +115,13 @@ def _sample(record: Record, named: bool) -> dict[str, Any]:
     ids = [passage.passage_id for passage in record.passages]
     numbered = ids == [f"p{place}" for place in range(1, len(ids) + 1)]
     # A file with gold ids has no texts of gold passages but those that are kept.
-    gold = [
-        p.text for p in record.passages if p.is_gold and ("reference_context_ids", "") not in record.reported
-    ]
+    gold = [] if ("reference_context_ids", "") in record.reported else flat.gold_texts(record)
     kept = {name: record.reported.get((name, "")) for name in _AS_THEY_ARE}
     sample = {
         **flat.entry_of(record, NAMES, named),
         "retrieved_contexts": [text or "" for text in texts] if any(t is not None for t in texts) else [],
         "retrieved_context_ids": [] if numbered else ids,
-        "reference_contexts": [text for text in gold if text is not None],
+        "reference_contexts": gold,
         "ground_truths": list(record.references) if len(record.references) > 1 else None,
         **{name: value for name, value in kept.items() if value},
     }

@@ -18,7 +18,7 @@ from core.run import Run
 from core.schema import TABLES as SCHEMA
 from core.sources.content import Content
 from core.sources.fields import Rejected, as_id, is_missing, said_number, text_problem, unique, without_null
-from core.sources.question import PassageIn, Question
+from core.sources.question import PassageIn, Question, gold_spans
 from core.sources.report import IssueLog, counted, shorten
 from core.text import answer_status
 from core.text.strict import finite
@@ -26,7 +26,7 @@ from core.text.strict import finite
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
 SIGNALS = SCHEMA["signals"].names[1:]  # beside the question's id
 _PROBABILITY: Mapping[str, float] = {ENTAILMENT: 1.0, NEUTRAL: 0.0, CONTRADICTION: 0.0}
-_TABLES = ("passages", "samples", "claims", "support", "reported", "signals", "confidences")
+_TABLES = ("passages", "samples", "claims", "support", "reported", "signals", "confidences", "gold")
 # Table -> what a record, passage or claim has, and the column that holds it.
 _HELD: Mapping[str, Mapping[str, str]] = {
     "queries": {
@@ -57,6 +57,16 @@ class RecordPassage:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordGold:
+    """One gold passage, with its text where it was not retrieved, and the fragments that make it gold."""
+
+    passage_id: str
+    text: str | None = None
+    evidence: tuple[str, ...] = ()
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordClaim:
     """One claim of the answer, or of the reference answer.
 
@@ -82,7 +92,8 @@ class Record:
     else the file says, as JSON can hold it; a run gives it back unchanged, and ``by`` is "" where nobody is
     named. ``latency`` is in seconds; ``judge`` verified the claims, ``model`` gave the answer. ``signals``
     are confidence signals, by column of that table; ``confidences`` those that a file names itself.
-    ``correct`` is what ``correct_by`` says of the answer, ``calibrates`` as in the schema.
+    ``correct`` is what ``correct_by`` says of the answer, ``calibrates`` as in the schema; ``gold`` are gold
+    passages of which more is known than that they were retrieved.
     """
 
     record_id: str
@@ -104,6 +115,7 @@ class Record:
     correct_by: str | None = None
     confidences: Mapping[str, float] = field(default_factory=dict)
     calibrates: bool | None = None
+    gold: tuple[RecordGold, ...] = ()
 
 
 def run_of(records: Sequence[Record], manifest: Mapping[str, Any]) -> Run:
@@ -136,11 +148,23 @@ def question_of(record: Record) -> Question:
         (),
         tuple(PassageIn(p.passage_id, p.title, p.text or "", p.score, p.is_gold) for p in passages),
         record.references,
-        (),
+        gold_fragments(record),
         record.kind,
         record.language,
         n_gold=record.n_gold,
     )
+
+
+def gold_fragments(record: Record) -> tuple[str, ...]:
+    """Return the texts of gold passages that were not retrieved, and of the others what makes them gold."""
+    texts = {passage.passage_id: passage.text or "" for passage in record.passages}
+    found = (
+        [one.text]
+        if one.text
+        else [part for part in one.evidence if gold_spans(texts.get(one.passage_id, ""), [part])]
+        for one in record.gold
+    )
+    return tuple(dict.fromkeys(text for each in found for text in each if text.strip()))
 
 
 def right_texts(record: Record) -> tuple[str, ...]:
@@ -169,6 +193,9 @@ def _rows(record: Record) -> Iterator[tuple[str, Row]]:
     for rank, passage in enumerate(record.passages, start=1):
         row = _row("passages", passage) | {"title": passage.title or None}
         yield "passages", {**row, "retrieval_rank": float(rank), "slot": rank}
+    for gold in record.gold:
+        row = {"passage_id": gold.passage_id, "title": gold.title or None, "text": gold.text}
+        yield "gold", {**row, "evidence": list(gold.evidence) or None}
     for n, answer in enumerate(record.samples, start=1):
         yield "samples", {"sample_id": f"s{n}", "answer": answer}
     for n, claim in enumerate(record.claims, start=1):
@@ -234,6 +261,10 @@ def _record(query: Row, tables: Mapping[str, Sequence[Row]], model: str | None) 
         model=model,
         signals={name: row[name] for row in tables["signals"] for name in SIGNALS if row[name] is not None},
         confidences={row["name"]: row["value"] for row in tables["confidences"]},
+        gold=tuple(
+            RecordGold(row["passage_id"], row["text"], tuple(row["evidence"] or ()), row["title"] or "")
+            for row in tables["gold"]
+        ),
     )
 
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,20 @@ def test_the_last_test_run_and_the_result_of_evaluate_are_read():
             ["She did."],
         )
         assert record.reported["Faithfulness", "gpt"] == 0.5
+
+
+def test_context_that_was_not_retrieved_is_a_gold_passage_with_its_text():
+    case = {
+        "input": "q",
+        "actual_output": "a",
+        "retrieval_context": ["one", "two"],
+        "context": ["one", "three"],
+    }
+    [record] = FORMAT.read(read_content(json.dumps([case]).encode(), "a.json"), IssueLog()).records
+    assert [p.is_gold for p in record.passages] == [True, False] and record.n_gold == 2
+    assert [(one.passage_id, one.text) for one in record.gold] == [("gold 1", "three")]
+    written = json.loads(FORMAT.write([replace(record, reported={})]))
+    assert written[0]["context"] == ["one", "three"]
 
 
 def test_a_csv_as_deepeval_saves_goldens(tmp_path):

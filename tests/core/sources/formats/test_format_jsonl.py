@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from core.sources.formats import detect, import_file
 from core.sources.formats.jsonl import FORMAT
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.report import IssueLog
-from tests.core.sources.formats.roundtrip import lines, loaded, there_and_back
+from tests.core.sources.formats.roundtrip import in_csv, lines, loaded, there_and_back
 
 RECORDS = [
     {
@@ -108,6 +109,25 @@ def test_confidence_signals_are_measured_values_of_the_run():
     assert signals[["question", "similarity", "lexical", "llm_score"]].to_numpy().tolist() == [
         ["q", 0.7, 120.0, 0.0]
     ]
+
+
+@pytest.mark.parametrize("name", ["gold", "gold_contexts", "reference_contexts"])
+def test_gold_in_no_passage_is_a_gold_passage_that_was_not_retrieved(name):
+    row = {
+        "question": "q",
+        "answer": "a",
+        "passages": ["x y", "It was in  May of"],
+        name: ["in May", "by boat"],
+    }
+    for data, file in ((lines([row]), "a.jsonl"), (in_csv([row]), "a.csv")):
+        [record] = FORMAT.read(read_content(data, file), IssueLog()).records
+        assert [p.is_gold for p in record.passages] == [False, True]
+        assert [(one.passage_id, one.text, one.evidence) for one in record.gold] == [
+            ("p2", None, ("in May",)), ("gold 1", "by boat", ()),
+        ]  # fmt: skip
+        assert json.loads(FORMAT.write([record]))["gold"] == ["in May", "by boat"]
+        # Also where a run that was not imported holds them.
+        assert json.loads(FORMAT.write([replace(record, reported={})]))["gold"] == ["in May", "by boat"]
 
 
 def test_gold_fragments_mark_the_passages():

@@ -2,12 +2,16 @@ import json
 
 import pytest
 
+from core.influence.step import InfluenceStep
+from core.pipeline import RunOptions, begin
 from core.sources.content import read_content
-from core.sources.formats import detect
+from core.sources.dataset import dataset_jsonl, dataset_of, read_dataset
+from core.sources.formats import detect, import_file
 from core.sources.formats.ragas import FORMAT
 from core.sources.formats.records import Record, RecordPassage
 from core.sources.report import IssueLog
 from tests.core.sources.formats.roundtrip import in_csv, lines, loaded, there_and_back
+from tests.scripted import ScriptedLLM
 
 # As EvaluationDataset.to_jsonl writes samples: fields that are None are left out.
 SAMPLES = [
@@ -186,6 +190,53 @@ def test_gold_is_told_by_text_or_by_id():
         "reference_contexts": ["cafe\u0301 1"],
     }
     assert read(lines([composed]))[0].records[0].passages[0].is_gold is True
+
+
+def test_gold_passages_that_were_not_retrieved_are_kept_with_their_texts(tmp_path):
+    sample = {
+        "user_input": "When?", "response": "1893", "reference": "1893",
+        "retrieved_contexts": ["Long. It was opened  in\n1893. Wide.", "Coffee.", "In May."],
+        "reference_contexts": ["It was opened in 1893.", "In May.", "By boat."],
+    }  # fmt: skip
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines([sample]))
+    run = import_file(path).run
+    # The first contains one text, the third is one; the third text is in no passage.
+    assert run.passages["is_gold"].tolist() == [True, False, True] and run.queries["n_gold"].tolist() == [3]
+    assert run["gold"]["passage_id"].tolist() == ["p1", "gold 1"]
+    assert run["gold"]["text"].isna().tolist() == [True, False] and run["gold"]["text"][1] == "By boat."
+    assert (
+        list(run["gold"]["evidence"][0]) == ["It was opened in 1893."] and run["gold"]["evidence"][1] is None
+    )
+    # Asked again, no gold passage is lost: three are known, one of them by its text alone.
+    [question] = dataset_of(run).questions
+    assert question.gold == ("It was opened in 1893.", "By boat.") and question.n_gold == 3
+    assert read_dataset(dataset_jsonl(dataset_of(run)), "b.jsonl").questions == (question,)
+    again = begin(dataset_of(run), RunOptions(), ScriptedLLM(lambda request: "x"), InfluenceStep())
+    assert again.passages["is_gold"].tolist() == [True, False, True]
+    assert again["gold"].set_index("passage_id")["text"].dropna().to_dict() == {"gold 1": "By boat."}
+    assert list(again["gold"].set_index("passage_id")["evidence"]["p1"]) == ["It was opened in 1893."]
+    assert again.queries["n_gold"].tolist() == [3]
+
+
+def test_a_gold_passage_told_by_its_id_is_not_missing():
+    sample = {
+        "user_input": "q", "retrieved_contexts": ["cut off", "x"], "retrieved_context_ids": ["a", "b"],
+        "reference_contexts": ["cut off here", "elsewhere"], "reference_context_ids": ["a", "z"],
+    }  # fmt: skip
+    record = read(lines([sample]))[0].records[0]
+    assert [p.is_gold for p in record.passages] == [True, False] and record.n_gold == 2
+    assert [(one.passage_id, one.text) for one in record.gold] == [("gold 1", "elsewhere")]
+
+
+def test_a_passage_may_have_the_name_of_a_missing_one():
+    sample = {
+        "user_input": "q", "retrieved_contexts": ["x"], "retrieved_context_ids": ["gold 1"],
+        "reference_contexts": ["y", " y ", "", "z"],
+    }  # fmt: skip
+    record = read(lines([sample]))[0].records[0]
+    assert [(one.passage_id, one.text) for one in record.gold] == [("gold 1 (2)", " y "), ("gold 2", "z")]
+    assert record.passages[0].is_gold is False and record.n_gold == 2
 
 
 def test_gold_ids_without_ids_of_the_passages_say_nothing_of_them():
