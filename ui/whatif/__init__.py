@@ -16,12 +16,13 @@ def draw(query_id: str) -> None:
     every.job()
     if kept.follow(query_id):
         st.session_state[_OPEN] = True
+    fits = kept.write(query_id)
     with st.expander("Try a change", icon=":material/science:", key=_OPEN, on_change="rerun") as box:
         if not box.open:
             return
         if not uploads.has_texts(session().the_run):
             st.info(uploads.NO_TEXTS, icon=":material/inbox:")
             return
-        choice, repeats = bench.draw(query_id)
+        choice, repeats = bench.draw(query_id, fits)
         asked.draw(query_id, choice, repeats)
         every.draw(query_id, choice)

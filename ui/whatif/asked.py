@@ -8,10 +8,10 @@ import streamlit as st
 
 from core.errors import InputError
 from core.llm import CompletionCache, default_cache_path
-from core.pipeline import ModelChoice, duration
+from core.pipeline import ModelChoice
 from core.pipeline.asking import Asker
 from core.text.diff import word_diff
-from core.text.display import count
+from core.text.display import count, duration
 from core.whatif.asking import Version, ask, by_any_change, cost, counted, is_supported, noise
 from ui import cached, headlines, job_panel, servers, show
 from ui.jobs import Job, registry

@@ -22,10 +22,13 @@ from ui.whatif import kept
 _FOUND = 5
 
 
-def draw(query_id: str) -> tuple[ModelChoice | None, int]:
-    """Draw the bench; return the model that is chosen, and how often each prompt is asked again."""
+def draw(query_id: str, fits: bool) -> tuple[ModelChoice | None, int]:
+    """Draw the bench; return the model that is chosen, and how often each prompt is asked again.
+
+    ``fits`` says whether the address names the change.
+    """
     st.markdown("Change what the model is shown, ask again, and see whether the answer moves beyond noise.")
-    if (why := kept.problem()) is not None:
+    if (why := kept.problem(query_id)) is not None:
         st.error(plain(why), icon=":material/error:")
     _passages(query_id)
     _add(query_id)
@@ -36,7 +39,7 @@ def draw(query_id: str) -> tuple[ModelChoice | None, int]:
         help="Further calls under other seeds, of the changed prompt and of the run's own. They show how far "
         "answers differ without any change.",
     )  # fmt: skip
-    _share(query_id)
+    _share(query_id, fits)
     return choice, int(repeats)
 
 
@@ -159,10 +162,10 @@ def _prompt(query_id: str) -> None:
     )  # fmt: skip
 
 
-def _share(query_id: str) -> None:
+def _share(query_id: str, fits: bool) -> None:
     """Draw how a change is kept as a file, loaded and taken back; the address names it where it fits."""
     change = kept.change(query_id)
-    if not kept.write(query_id):
+    if not fits:
         st.caption(
             "This change is too long for the address, so a reload loses it: download it to keep or share it."
         )

@@ -35,13 +35,13 @@ def put(query_id: str, make: Callable[[], Change]) -> None:
         # Widgets that show a part of the change show the new one.
         kept["whatif.turn"] = kept.get("whatif.turn", 0) + 1
     except InputError as error:
-        kept["whatif.problem"] = str(error)
+        kept["whatif.problem"] = (query_id, str(error))
 
 
-def problem() -> str | None:
-    """Return why the last thing that was tried is no change."""
-    found: str | None = session().kept.get("whatif.problem")
-    return found
+def problem(query_id: str) -> str | None:
+    """Return why the last thing that was tried with a question is no change."""
+    of, why = session().kept.get("whatif.problem") or ("", None)
+    return why if of == query_id else None
 
 
 def key(name: str, query_id: str) -> str:
@@ -64,7 +64,7 @@ def follow(query_id: str) -> bool:
         if not isinstance(given, dict) or given.pop("of", None) != query_id:
             return False
     except InputError as error:
-        kept["whatif.problem"] = str(error)
+        kept["whatif.problem"] = (query_id, str(error))
         return True
     put(query_id, lambda: read_change(given))
     kept.pop("whatif.moved", None)
