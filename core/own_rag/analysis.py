@@ -255,7 +255,8 @@ def _check_function(name: str | None, cache: object, max_tokens: int | None, sty
 
 
 def _check_takes_function(steps: Sequence[Step], live: ModelChoice) -> None:
-    wrong = next((s for s in steps if s.model(live) == live and not getattr(s, "takes_function", False)), None)
+    asking = (step for step in steps if step.model(live) == live)
+    wrong = next((step for step in asking if not getattr(step, "takes_function", False)), None)
     if wrong is not None:
         raise InputError(f"The step {wrong.name} needs a language model; answer is a function.")
 
