@@ -159,7 +159,8 @@ def nearest(
     if not any(shared):
         return None
     chosen = others[shared.index(max(shared))]
-    said = f"it asks {max(shared):,} of the {count(len(own), 'question')} of the loaded run"
+    part = "all" if max(shared) == len(own) else f"{max(shared):,} of the"
+    said = f"it asks {part} {count(len(own), 'question')} of the loaded run"
     return chosen["run_id"], f"{said}, from the same data set" if _same_data(chosen, run.manifest) else said
 
 

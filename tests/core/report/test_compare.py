@@ -278,6 +278,7 @@ def related(run_id, created, questions, **manifest):
         # A child that shares no question cannot be compared.
         ([related("a", "1", [1]), related("b", "2", [9], parent="own")], "a", "it asks 1 of the 4 questions of the loaded run"),
         ([related("a", "2", [0, 1]), related("b", "1", [0, 1, 2])], "b", "it asks 3 of the 4 questions of the loaded run"),
+        ([related("a", "2", range(4))], "a", "it asks all 4 questions of the loaded run"),
         # As many questions: of the same data set; then the latest.
         ([related("a", "3", [0, 1]), related("b", "1", [1, 2], dataset={"name": "canals"}),
           related("c", "2", [1, 2], dataset={"name": "canals"})], "c",
