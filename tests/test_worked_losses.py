@@ -137,7 +137,7 @@ def test_two_stages_that_lose_alike_do_not_contradict_each_other(run):
     unread = run.derive(claims=run["claims"].iloc[:0], support=run["support"].iloc[:0])
     found = verdict(Diagnosis(unread))
     # Without their claims, the nine answers that say the reference in other words seem not to be read.
-    assert "Retrieval (30) and reading (23) lose most" in " ".join(found.texts)
+    assert "retrieval loses 30 and reading loses 23" in " ".join(found.texts)
     assert found.advice.startswith("Work on retrieval") and "larger model" in found.advice
     assert "before you touch retrieval" not in found.advice
 

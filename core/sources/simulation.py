@@ -11,6 +11,7 @@ import pandas as pd
 
 from core.errors import InputError
 from core.run import Run
+from core.sources.simulation_losses import TRIED, counted_stages, draw_stages, tried_fixes
 from core.sources.simulation_tables import Tables
 from core.sources.simulation_truth import AUROC_OF_LEVEL, SAMPLES, TOGETHER, Truth, draw_truth
 
@@ -123,9 +124,10 @@ def simulate(options: SimulationOptions | None = None) -> Run:
     placed: at random, which agrees with the order of retrieval now and then.
 
     The rest is drawn for each question: a level of confidence, uniform from 0.2 to 1, with exactly which
-    probability its answer is correct; whether the gold passage was retrieved, and where; which passages
-    support its two claims; the meanings of 10 samples, the more often that of the answer the higher the
-    level; drops of log-probability; verdicts that meet incorrect answers more often; and which half
+    probability its answer is correct; whether the gold passage was retrieved, and where; in the first 200
+    questions, the stage at which an answer is lost; which passages support its two claims; the meanings of 10
+    samples, the more often that of the answer the higher the level; drops of log-probability; verdicts that
+    meet incorrect answers more often; and which half
     calibrates. No LLM calls; 0.1 s for 50 questions, about 20 s for 100,000.
 
     Examples
@@ -149,7 +151,11 @@ def simulate(options: SimulationOptions | None = None) -> Run:
             parts.setdefault(name, []).append(frame)
         if not start:
             parts["context_samples"] = [block.context_samples()]
-        planted.append(_counted(truth))
+        # From numbers of their own: what else is drawn stays as it is.
+        stage = draw_stages(truth, 0 if start else TRIED, np.random.default_rng([int(options.seed), start]))
+        if not start:
+            parts |= {name: [frame] for name, frame in tried_fixes(block, stage).items()}
+        planted.append({**_counted(truth), "losses": counted_stages(stage)})
     frames = {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
     del parts
     frames["queries"]["calibrates"] = calibrates
@@ -172,6 +178,10 @@ def _steps(options: SimulationOptions) -> dict[str, Any]:
     done = {"model": None, "n_done": int(options.queries), "n_left": 0, "n_calls": 0, "complete": True}
     facts: dict[str, dict[str, Any]] = {
         "influence": {"options": {"repeats": int(options.repeats), "closed_book": True}},
+        "losses": {
+            "n_done": min(TRIED, int(options.queries)),
+            "n_left": max(0, int(options.queries) - TRIED),
+        },
         "likelihood": {},
         "claims": {"decomposition": "simulation", "verifier": "simulation"},
         "uncertainty": {"samples": SAMPLES},

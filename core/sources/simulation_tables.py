@@ -57,6 +57,14 @@ class Tables:
         start = np.where(truth.correct, _REFERENCE, other)
         self.reference = np.take_along_axis(words, start[:, None] + np.arange(3), axis=1)
 
+    def reference_sentence(self, question: int) -> str:
+        """Return the reference answer of a question as a sentence."""
+        return _sentences(self.reference[question : question + 1])[0]
+
+    def unrelated(self, question: int) -> str:
+        """Return an answer without a word of the baseline answer or the reference."""
+        return _sentences(self.truth.words[question : question + 1, _CLOSED_BOOK:_UNSAID], CLAIMS)[0]
+
     def all(self, repeats: int) -> dict[str, pd.DataFrame]:
         """Return every table but the context test, with so many repeats of each question."""
         passages, samples = self._passages(), self._samples()

@@ -83,6 +83,39 @@ def test_what_is_planted_can_be_counted_by_hand(run):
     assert run.queries["calibrates"].sum() == 25
 
 
+def test_planted_stages_can_be_counted_by_hand():
+    """The first fix whose answer says the reference is the stage; 250 questions, 200 of them with fixes."""
+    run = simulate(SimulationOptions(queries=250, passages=5, seed=3))
+    planted = run.manifest["planted"]["losses"]
+    after = {(row.query_id, row.arm): row.answer for row in run["arms"].itertuples()}
+
+    def says(text, reference):
+        return isinstance(text, str) and reference in text.lower().replace(".", "")
+
+    fixes = {
+        "gold_added": "n_lost_not_retrieved",
+        "gold_first": "n_lost_placed_too_late",
+        "gold_alone": "n_lost_distracted",
+        "gold_sentences": "n_lost_buried_in_its_passage",
+    }
+    found = Counter()
+    for row in run.queries.itertuples():
+        reference = row.reference_answers[0]
+        if says(row.answer, reference):
+            known = (row.query_id, "placebo") in after
+            luck = known and not says(after[row.query_id, "placebo"], reference)
+            split = "n_kept_by_luck" if luck else "n_kept_grounded" if known else "n_kept_correct_not_split"
+            without = says(row.closed_book_answer, reference)
+            found["n_kept_without_the_passages_too" if without else split] += 1
+            continue
+        found["n_lost"] += 1
+        helps = [stage for arm, stage in fixes.items() if says(after.get((row.query_id, arm)), reference)]
+        tried = (row.query_id, "again") in after
+        found["n_lost_not_known" if not tried else helps[0] if helps else "n_lost_not_read"] += 1
+    assert found == planted and min(planted.values()) > 0
+    assert run["arms"]["query_id"].nunique() == 200
+
+
 def test_the_planted_auroc_is_the_integral():
     a, b = LEVEL
     mean = (a + b) / 2
