@@ -248,6 +248,12 @@ def test_a_judge_names_what_became_of_an_answer(answer, status, state):
     assert Judge("Who built it?", ("Unwin",)).state(answer, status) == state
 
 
+def test_of_two_that_a_question_offers_the_one_that_is_chosen_counts():
+    judge = Judge("Which is older, the mill or the dam?", ("the mill",))
+    assert judge.state("The mill was built after the dam.", "answered") == "incorrect"
+    assert judge.state("The dam was built after the mill.", "answered") == "correct"
+
+
 def test_without_references_an_answer_is_not_judged():
     assert Judge("Who built it?", ()).state("It was Unwin.", "answered") == "not judged"
 
