@@ -29,7 +29,7 @@ from core.losses.outcomes import (
 )
 from core.run import Run
 from core.text.abstention import answer_status
-from core.text.matching import labelled
+from core.text.matching import labelled, options
 
 _MEASURES = (PLACEBO, AGAIN, AS_IT_IS, ALONE)  # they fix nothing
 _TITLES = {arm.name: arm.title for arm in ARMS} | {ALONE: "Each passage alone", AS_IT_IS: "As it is"}
@@ -143,7 +143,8 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         if arm in good and not np.isnan(good[arm]).all()
     }
     facts = run.manifest.get("steps", {}).get("losses", {})
-    evidence = diagnosis["answers"].queries["evidence"].where(base == 0)
+    # Where no document holds the evidence, no retriever could have found it.
+    evidence = diagnosis["answers"].queries["evidence"].where((base == 0) & ~absent)
     return Losses(
         _queries(run, rows, state, stage, base, tried).join(
             _changes(base, tried | {arm: good[arm] for arm in (PLACEBO, AGAIN) if arm in good})
@@ -264,12 +265,16 @@ def _own_states(run: Run, by_claims: bool) -> np.ndarray:
 
 
 def _entails_reference(run: Run, state: np.ndarray) -> np.ndarray:
-    """Tell which answers entail all claims of the reference answer, though they were judged incorrect."""
+    """Tell which answers entail all claims of the reference answer, though they were judged incorrect.
+
+    A question that offers two things is left out: an answer that names both entails either.
+    """
     claims = run["claims"]
     of_reference = claims[claims["side"].eq("reference").fillna(False) & claims["counterpart"].notna()]
     entailed = of_reference["counterpart"].eq("Entailment").groupby(of_reference["query_id"]).all()
     says = run.queries["query_id"].isin(entailed.index[entailed.to_numpy(dtype=bool)]).to_numpy()
-    return np.asarray(says & (state == INCORRECT) & run.queries["correct"].isna().to_numpy())
+    offers = run.queries["question"].map(lambda question: bool(options(question))).to_numpy(dtype=bool)
+    return np.asarray(says & ~offers & (state == INCORRECT) & run.queries["correct"].isna().to_numpy())
 
 
 def _closed_book(run: Run) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 from core.text.matching import says
 from core.text.reading import content_stems
 from core.text.sentences import sentences
+from core.text.words import words
 
 LABELLED, SUFFICIENT, BY_REFERENCE = "labelled", "sufficient", "reference"  # how gold was found
 
@@ -135,8 +136,9 @@ def evidence_in(text: str, case: Case) -> str:
 
 def _overlap(sentence: str, fragment: str) -> bool:
     a, b = " ".join(sentence.split()), " ".join(fragment.split())
-    # A fragment may go over several sentences, or end within one.
-    return bool(b) and (b in a or a in b or any(part in a for part in sentences(b)))
+    # A fragment may go over several sentences, or end within one; a single word of it says nothing.
+    parts = [part for part in sentences(b) if len(words(part)) > 1]
+    return bool(b) and (b in a or a in b or any(part in a for part in parts))
 
 
 def fewer(case: Case) -> Sequence[Shown]:

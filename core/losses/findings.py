@@ -74,7 +74,9 @@ def _lead(losses: Losses) -> Sequence[Finding]:
     found, interval = leading(losses), wilson_interval(lost / losses.n, losses.n)
     if not found:
         unknown = losses.step(UNKNOWN).n
-        said = f"Where {unknown:,} of {_lost(losses)} are lost is not known.{_bound(losses)}"
+        part = "" if unknown == lost else f"{unknown:,} of "
+        are = "is" if unknown == 1 else "are"
+        said = f"Where {part}{_lost(losses)} {are} lost is not known.{_bound(losses)}"
         todo = _TO_KNOW if losses.n_tried else cost(losses).sentence
         if not unknown:
             said = f"No stage loses more of {_lost(losses)} than any change of the prompt would give."

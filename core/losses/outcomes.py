@@ -53,13 +53,14 @@ class Judge:
 
     def state(self, answer: str | None, status: str | None) -> str:
         """Return one of `STATES`."""
+        is_labelled = None not in (answer, self.labelled) and words(str(answer)) == words(str(self.labelled))
         if status in (ABSTAINED, EMPTY):
-            return status
+            return CORRECT if is_labelled and self.label else status
         if status != "answered" or answer is None:
             return FAILED
         found: bool | None
         if self.label is not None and self.labelled is not None:
-            if words(answer) == words(self.labelled):
+            if is_labelled:
                 found = self.label
             else:
                 # An abstention says no reference: who calls it incorrect agrees.
