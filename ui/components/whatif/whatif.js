@@ -41,9 +41,13 @@ export default function ({ parentElement, data, setTriggerValue }) {
     element.addEventListener("click", press);
     return element;
   };
-  // A mouse, a pen or a finger: the row follows between the middles of the others.
+  // A mouse, a pen or a finger: the others make room. The row itself is not moved, or it would lose the pointer.
   const draggable = (row, handle) => {
     let before = null;
+    const middle = (other) => {
+      const box = other.getBoundingClientRect();
+      return box.top + box.height / 2;
+    };
     handle.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       handle.setPointerCapture(event.pointerId);
@@ -52,11 +56,11 @@ export default function ({ parentElement, data, setTriggerValue }) {
     });
     handle.addEventListener("pointermove", (event) => {
       if (before === null) return;
-      const next = rows().find((other) => {
-        const box = other.getBoundingClientRect();
-        return other !== row && event.clientY < box.top + box.height / 2;
-      });
-      if (row.nextSibling !== (next || null)) list.insertBefore(row, next || null);
+      const y = event.clientY;
+      while (row.nextSibling && y > middle(row.nextSibling)) list.insertBefore(row.nextSibling, row);
+      while (row.previousSibling && y < middle(row.previousSibling)) {
+        list.insertBefore(row.previousSibling, row.nextSibling);
+      }
     });
     const end = () => {
       if (before === null) return;
