@@ -26,7 +26,7 @@ def numbers(losses: Losses) -> Sequence[Number]:
 
 
 def _stages(losses: Losses) -> Iterator[Number]:
-    largest = sorted(LOST, key=lambda stage: -losses.step(stage).n)[:2]
+    largest = sorted(LOST, key=lambda stage: -losses.step(stage).n)[: 2 if losses.n_tried else 0]
     for stage in STAGES:
         step, lost = losses.step(stage), stage in LOST
         value = step.n if step.n or losses.n_tried else None  # without any fix tried, 0 is no count

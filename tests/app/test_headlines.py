@@ -68,7 +68,7 @@ def test_the_overview_leads_with_the_split_and_every_link_arrives(sample, open_a
     diagnosis = sample()
     app = healthy(open_app())
     figures = [one.proto.id for one in app.get("plotly_chart")]
-    assert "evidence_split" in figures[0] and len(figures) == 2
+    assert "ladder" in figures[0] and len(figures) == 2
     links = {link.proto.label: link.proto for link in app.get("page_link")}
     assert not [label for label in links if label.startswith("See ")]
     frame = worklist(diagnosis)

@@ -149,8 +149,7 @@ def test_every_page_of_a_simulation_is_labelled_and_none_is_empty(page, open_app
         for diagnostic in DIAGNOSTICS:
             for need in diagnostic.needs:
                 assert need.sentence not in shown
-    # A simulation answers no question a second time.
-    recovers = page == "overview" or page in {one.name for one in DIAGNOSTICS} - {"losses"}
+    recovers = page == "overview" or page in {one.name for one in DIAGNOSTICS}
     assert ("Ground truth vs recovered" in shown) == recovers
 
 
