@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +23,11 @@ class Fix:
     correct, ``broken`` stopped being correct. ``low`` to ``high`` is the 95 % interval of ``net`` = fixed −
     broken (Bonett & Price 2012). ``p_value``: exact test of McNemar (1947), two-sided; ``p_placebo``: that
     against the placebo, on the questions that both change; ``p_nested``: that against the arm that already
-    does most of it (`core.losses.arms.Arm.beyond`); NaN where there is none. ``p``: the largest, so that a
-    fix must beat them all; ``p_adjusted`` by Holm over all arms. ``needed``: about how many questions
-    would tell it, where these do not (`core.stats.cases_needed`). ``tokens``: prompt tokens of a call, as a
-    ratio to those of the run; None where not counted.
+    does most of it (`core.losses.arms.Arm.beyond`). Both are 1 where the arm differs from them the other way
+    than from the run, NaN where there is none. ``p``: the largest, so that a fix must beat them all;
+    ``p_adjusted`` by Holm over all arms. ``needed``: about how many questions would tell it from what it is
+    hardest to tell from, where these do not (`core.stats.cases_needed`). ``tokens``: prompt tokens of a call,
+    as a ratio to those of the run; None where not counted.
     """
 
     arm: str
@@ -97,31 +98,43 @@ def fixes(
     beyond : mapping, optional
         By arm, the one that already does most of it, and that it must differ from as well.
     """
-    tests: list[tuple[float, float, float]] = []
-    for name, after in arms.items():
-        nested = arms.get((beyond or {}).get(name, ""))
-        other = None if placebo is None else np.where(changed[name], placebo, np.nan)
-        tests.append((mcnemar(base, after), _p(other, after), _p(nested, after)))
+    compared: list[list[Floats | None]] = []
+    for name in arms:
+        of_placebo = None if placebo is None else np.where(changed[name], placebo, np.nan)
+        compared.append([base, of_placebo, arms.get((beyond or {}).get(name, ""))])
+    tests = [_p_values(with_, after) for with_, after in zip(compared, arms.values(), strict=True)]
     adjusted = holm([_largest(*of_arm) for of_arm in tests])
     found = []
     for i, (name, after) in enumerate(arms.items()):
         first, second = known_pairs(base, after)
         n = first.size
         low, high = paired_interval(first, second, share=True)
-        open_ = not adjusted[i] <= _ALPHA
+        needed = None
+        if not adjusted[i] <= _ALPHA:  # as many as would tell it from what it is hardest to tell from
+            hardest = compared[i][int(np.nanargmax(tests[i]))] if n else base
+            before, now = known_pairs(base if hardest is None else hardest, after)
+            needed = cases_needed(now - before)
         found.append(
             Fix(
                 name, n, int(np.count_nonzero(changed[name] & ~np.isnan(base + after))),
                 int((second > first).sum()), int((second < first).sum()), low * n, high * n, *tests[i],
-                float(adjusted[i]), cases_needed(second - first) if open_ else None,
-                (tokens or {}).get(name),
+                float(adjusted[i]), needed, (tokens or {}).get(name),
             )
         )  # fmt: skip
     return tuple(found)
 
 
-def _p(other: Floats | None, after: Floats) -> float:
-    return float("nan") if other is None else mcnemar(other, after)
+def _p_values(compared: Sequence[Floats | None], after: Floats) -> tuple[float, float, float]:
+    """Return the p-value against each; 1 where the arm differs from it the other way than from the run."""
+    ways, found = [], []
+    for before in compared:
+        first, second = known_pairs(after if before is None else before, after)
+        ways.append(float(np.sign((second - first).sum())))
+        found.append(np.nan if before is None else mcnemar(first, second))
+    of_run, of_placebo, of_nested = (
+        1.0 if way == -ways[0] and way else p for way, p in zip(ways, found, strict=True)
+    )
+    return of_run, of_placebo, of_nested
 
 
 def _largest(p_value: float, *others: float) -> float:

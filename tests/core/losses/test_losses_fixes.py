@@ -196,3 +196,23 @@ def test_a_fix_has_no_verdict_without_a_test():
 @pytest.mark.parametrize(("p", "verdict"), [(0.05, "helps"), (0.0500001, "cannot be told")])
 def test_the_border_of_five_per_cent(p, verdict):
     assert Fix("x", 9, 9, 5, 1, 0, 0, p, NAN, NAN, p, None, None).verdict == verdict
+
+
+def test_a_placebo_that_does_better_is_not_beaten():
+    base = np.zeros(20)
+    arm = np.array([1.0] * 8 + [0.0] * 12)
+    placebo = np.ones(20)  # 12 more than the arm: it differs clearly, the other way
+    (fix,) = fixes(base, {"a": arm}, {"a": np.ones(20, dtype=bool)}, placebo)
+    assert (fix.p_value, fix.p_placebo, fix.verdict) == (2 / 2**8, 1.0, "cannot be told")
+    (worse,) = fixes(base, {"a": arm}, {"a": np.ones(20, dtype=bool)}, np.zeros(20))
+    assert (worse.p_placebo, worse.verdict) == (2 / 2**8, "helps")
+
+
+def test_what_goes_beyond_another_arm_must_differ_from_it():
+    base, alone = np.zeros(40), np.array([1.0] * 20 + [0.0] * 20)
+    more = np.array([1.0] * 21 + [0.0] * 19)  # one answer more: 1 of 0 to 1 pairs differs
+    changed = dict.fromkeys(("alone", "more"), np.ones(40, dtype=bool))
+    first, second = fixes(base, {"alone": alone, "more": more}, changed, beyond={"more": "alone"})
+    assert (first.verdict, second.verdict) == ("helps", "cannot be told")
+    # Of one pair in 40: mean 1/40, sd 0.158, so (2.8 * 0.158 * 40)**2 = 314, in two figures.
+    assert (second.p_value, second.p_nested, second.needed) == (2 / 2**21, 1.0, 320)
