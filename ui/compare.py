@@ -20,6 +20,7 @@ from ui.cached import Comparison
 from ui.plain import plain, shortened
 from ui.state import session
 
+_SETTINGS, _SETTINGS_HEIGHT = 8, 320  # rows that are all shown; pixels of more
 CHOICES = 500  # a longer menu is slow in the browser
 _KEY, _FILTER, _WHY = "side_runs", "side_filter", "side_why"
 ONLY_WORSE, CHANGED, OTHER_ANSWERS, EVERY = "Only what became worse", "Changed", "Answers differ", "All"
@@ -309,7 +310,9 @@ def setups(comparison: Comparison) -> None:
     if comparison.setups.empty:
         st.markdown("No differences in data, model, prompt and retriever.")
     else:
-        show.table(comparison.setups, "Settings that differ, one column for each run", height="content")
+        # What became worse follows: a long table scrolls.
+        height = "content" if len(comparison.setups) <= _SETTINGS else _SETTINGS_HEIGHT
+        show.table(comparison.setups, "Settings that differ, one column for each run", height=height)
 
 
 def _one_question(found: Any, sides: tuple[Side, ...]) -> None:

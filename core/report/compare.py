@@ -15,7 +15,7 @@ import pandas as pd
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.run import Run
+from core.run import MARKS, Run
 from core.socket import Number, QuestionColumn
 from core.text.display import DASH, count, number
 
@@ -147,7 +147,7 @@ def nearest(
     of the same data set first, then the latest.
     """
     own, parent = questions_of(run), run.manifest.get("parent")
-    others = [one for one in manifests if one["run_id"] != run.run_id]
+    others = [one for one in manifests if one["run_id"] != run.run_id and _is_like(one, run.manifest)]
     for one in others:
         is_parent = one["run_id"] == parent
         if (is_parent or one.get("parent") == run.run_id) and own & asked(one["run_id"]):
@@ -162,6 +162,10 @@ def nearest(
     part = "all" if max(shared) == len(own) else f"{max(shared):,} of the"
     said = f"it asks {part} {count(len(own), 'question')} of the loaded run"
     return chosen["run_id"], f"{said}, from the same data set" if _same_data(chosen, run.manifest) else said
+
+
+def _is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return MARKS.get(str(one.get("source"))) == MARKS.get(str(other.get("source")))
 
 
 def _same_data(*manifests: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from core.report.compare import (
     check_comparable,
     headline_table,
     nearest,
+    questions_of,
     setup_differences,
     shared_questions,
     sides_of,
@@ -304,3 +305,11 @@ def test_no_more_than_eight_saved_runs_are_opened_to_find_it():
     saved = [{"run_id": f"r{i}", "created": f"{i:02}"} for i in range(20)]
     assert nearest(run, saved, lambda run_id: opened.append(run_id) or set()) is None
     assert opened == [f"r{i}" for i in range(19, 11, -1)]
+
+
+def test_answers_of_a_model_are_not_compared_with_composed_ones():
+    run, same = make_run({"q1": "x"}), lambda _: {("q1", "Q1?")}
+    asked = {(query_id, text) for query_id, text in questions_of(run)}
+    saved = [{"run_id": "made", "source": "composed"}, {"run_id": "model", "source": "live", "created": "1"}]
+    assert nearest(run, saved, lambda _: asked)[0] == "model"
+    assert nearest(run, saved[:1], same) is None
