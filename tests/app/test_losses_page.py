@@ -36,7 +36,7 @@ def labels(app):
 def test_without_arms_the_page_offers_to_try_the_fixes_and_draws_nothing(opened, texts):
     app = opened(untried())
     said = raw(texts(app))
-    assert "Where 6 of 6 answers that are not correct are lost is not known" in said
+    assert "Where 6 answers that are not correct are lost is not known" in said
     assert "8 questions" in said and "About 7 calls per question" in said
     assert {"Try the fixes", "Estimate cost"} <= {*labels(app)}
     assert "losses_alone" in {one.key for one in app.checkbox}
