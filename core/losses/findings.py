@@ -225,10 +225,7 @@ def tried(losses: Losses) -> Mapping[str, Tried]:
             found[name] = Tried(fix.verdict, said_of(losses, fix))
     lead = advice(losses)
     if lead:  # it takes the place of what was advised before anything was tried
-        stay = (
-            f"{losses.step(READING).n:,} of {_lost(losses)} stay so even with the evidence sentences alone."
-        )
-        found |= {ADVICE: Tried(OPEN, lead), _READER: Tried(OPEN, f"{lead} {stay}")}
+        found |= dict.fromkeys((ADVICE, _READER), Tried(OPEN, lead))
         retrieval = found.get(_RETRIEVAL)
         if retrieval is not None and retrieval.outcome != HELPS:
             found[_RETRIEVAL] = Tried(OPEN, f"{retrieval.sentence} {lead}")

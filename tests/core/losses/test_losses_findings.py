@@ -258,8 +258,8 @@ def test_a_reader_that_is_to_blame_is_what_is_advised_elsewhere():
     losses = lost({READING: 30, RETRIEVAL: 2})
     said = {one.name: one.advice for one in told(losses, ELSEWHERE)}
     assert said[f"other {ADVICE}"] == "Try a larger model or another prompt before you touch retrieval."
-    assert said["other reader:improve"].startswith("Try a larger model")
-    assert "30 of 32 answers that are not correct stay so" in said["other reader:improve"]
+    # The sentence of the ladder has the count; advice does not say it twice.
+    assert said["other reader:improve"] == said[f"other {ADVICE}"]
     assert "Do retrieval:improve first" not in said["other retrieval:improve"]
 
 
