@@ -24,6 +24,7 @@ from core.losses.outcomes import (
     UNJUDGED,
     Judge,
     Outcome,
+    judge_of,
     state_by_claims,
     success,
 )
@@ -146,22 +147,22 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
     # Where no document holds the evidence, no retriever could have found it.
     evidence = diagnosis["answers"].queries["evidence"].where((base == 0) & ~absent)
     return Losses(
-        _queries(run, rows, state, stage, base, tried).join(
+        queries=_queries(run, rows, state, stage, base, tried).join(
             _changes(base, tried | {arm: good[arm] for arm in (PLACEBO, AGAIN) if arm in good})
         ),
-        rows,
-        ladders.ladder(stage, base, prompts, placebo),
-        fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
-        measured.get(PLACEBO),
-        measured.get(AGAIN),
-        {**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items()}},
-        BY_CLAIMS if by_claims else BY_REFERENCES,
-        int(rows["query_id"].nunique()),
-        int(rows["prompt"].eq(CHANGED).sum()),
-        str((facts.get("model") or {}).get("name", "")) if asked_anew and not by_claims else "",
-        int(evidence.eq("not in the prompt").sum()),
-        int((evidence.notna() & evidence.ne("not known")).sum()),
-        _to_try(run),
+        answers=rows,
+        steps=ladders.ladder(stage, base, prompts, placebo),
+        fixes=fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
+        placebo=measured.get(PLACEBO),
+        again=measured.get(AGAIN),
+        titles={**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items()}},
+        outcome=BY_CLAIMS if by_claims else BY_REFERENCES,
+        n_tried=int(rows["query_id"].nunique()),
+        calls=int(rows["prompt"].eq(CHANGED).sum()),
+        model=str((facts.get("model") or {}).get("name", "")) if asked_anew and not by_claims else "",
+        missed_at_most=int(evidence.eq("not in the prompt").sum()),
+        n_known_evidence=int((evidence.notna() & evidence.ne("not known")).sum()),
+        to_try=_to_try(run),
     )
 
 
@@ -190,7 +191,9 @@ def _queries(
             "state": pd.Series(state, dtype="str"),
             "stage": pd.Series(stage, dtype="str").replace("", None),
             "gold_by": pd.Series(gold_by.reindex(ids).to_numpy(dtype=object), dtype="str"),
-            "n_fixing": np.sum(fixing, axis=0) if fixing else 0,
+            "n_fixing": pd.Series(np.sum(fixing, axis=0) if fixing else 0, index=range(len(ids)))
+            .astype("Int64")
+            .where((base == 0) & bool(fixing)),
         }
     )
 
@@ -234,15 +237,8 @@ def _judged(run: Run, by_claims: bool) -> pd.DataFrame:
 
 
 def _judges(run: Run) -> dict[str, Judge]:
-    columns = (
-        run.queries[name] for name in ("query_id", "question", "reference_answers", "answer", "correct")
-    )
-    return {
-        query_id: Judge(
-            question, tuple(references or ()), _text(answer), None if pd.isna(label) else bool(label)
-        )
-        for query_id, question, references, answer, label in zip(*columns, strict=True)
-    }
+    columns = ["query_id", "question", "reference_answers", "answer", "correct"]
+    return {query["query_id"]: judge_of(query) for query in run.queries[columns].to_dict("records")}
 
 
 def _text(answer: object) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
@@ -69,6 +71,17 @@ class Judge:
         else:
             found = is_correct(answer, self.references, self.question)
         return UNJUDGED if found is None else CORRECT if found else INCORRECT
+
+
+def judge_of(query: Mapping[str, Any]) -> Judge:
+    """Return the judge of a question by its row of the table ``queries``."""
+    label, answer = query["correct"], query["answer"]
+    return Judge(
+        str(query["question"]),
+        tuple(query["reference_answers"] or ()),
+        answer if isinstance(answer, str) else None,
+        None if pd.isna(label) else bool(label),
+    )
 
 
 def state_by_claims(status: str | None, support: float | None) -> str:

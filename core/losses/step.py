@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
@@ -18,6 +17,7 @@ from core.losses.ladder import CHANGED, NONE, UNCHANGED
 from core.losses.outcomes import CORRECT, Judge
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
+from core.pipeline.sampling import sampled
 from core.pipeline.steps import (
     Answered,
     Call,
@@ -97,18 +97,14 @@ class _Work(StepWork):
     parallel = True
 
     def __init__(self, step: LossesStep, run: Run, asker: Asker) -> None:
-        prompt, options = run.manifest.get("prompt") or {}, run.manifest.get("options") or {}
-        style = str(prompt.get("style"))
-        self._style = style if style in STYLES or style == FUNCTION_STYLE.name else DEFAULT_STYLE
-        self._max_tokens = prompt.get("max_tokens") or DEFAULT_MAX_TOKENS
-        self._seed = int(options.get("seed") or 0)
+        self._style, self._max_tokens, self._seed = prompt_of(run)
         self.settings = {"style": self._style, "max_tokens": self._max_tokens, "seed": self._seed}
         self._step, self._asker = step, asker
         self._question = questions_of(run, ("arms", "gold"))
         of_run = run.manifest.get("model")
         self._is_other = asker.llm is not None and (of_run or {}) != model_facts(asker.llm)
         self._by_claims = not labelled(run.queries).any()
-        self._claims = run.manifest.get("steps", {}).get("claims", {}).get("options", {})
+        self._claims = claims_options(run)
         at_once = asker.llm.capabilities.batch if asker.llm is not None else 1
         self.batch = max(1, at_once // max(1, len(step.arms)))
 
@@ -204,8 +200,7 @@ class _Work(StepWork):
         if case_of(question, ()).gold_by == LABELLED or not question.query["reference_answers"]:
             return []
         if there is None:
-            rows = question.filled["arms"]
-            there = {row["repeat"] for row in rows if row["arm"] == ALONE and row["answer_status"] != "error"}
+            there = {row["repeat"] for row in _answered(question) if row["arm"] == ALONE}
         return [
             (self._call(ALONE, place, question, [shown]), [shown])
             for place, shown in enumerate(shown_of(question), start=1)
@@ -249,10 +244,7 @@ class _Work(StepWork):
 
         found = self._asker.ask([call.request for _, call, _ in wanted], on_done) if wanted else []
         for (question, call, shown), completion in zip(wanted, found, strict=True):
-            failed = completion.error is not None or (
-                not completion.text and completion.finish_reason in ("reasoning", "content_filter")
-            )
-            answer = None if failed else unicodedata.normalize("NFC", completion.text)
+            answer = sampled(completion)
             row = rows.setdefault(
                 (question.query_id, call.kind, call.number),
                 {
@@ -274,43 +266,20 @@ class _Work(StepWork):
         self, questions: Mapping[str, AskedQuestion], rows: Mapping[tuple[str, str, int], _Row]
     ) -> None:
         """Verify the claims of the answers of all arms, and of those of the run, alike."""
-        asked = {
-            f"{i}": (key, row)
-            for i, (key, row) in enumerate(rows.items())
-            if row["answer_status"] == "answered" and not row.get("judged")
+        texts = {
+            (query_id, one.passage_id): one
+            for query_id, question in questions.items()
+            for one in (*shown_of(question), *_missing(question))
         }
-        if asked:
-            texts = {
-                (query_id, one.passage_id): one
-                for query_id, question in questions.items()
-                for one in (*shown_of(question), *_missing(question))
-            }
-            queries = [
-                {
-                    "query_id": i,
-                    "question": questions[key[0]].query["question"],
-                    "answer": row["answer"],
-                    "answer_status": "answered",
-                }
-                for i, (key, row) in asked.items()
-            ]  # fmt: skip
-            passages = [
-                {
-                    "query_id": i, "passage_id": passage_id, "retrieval_rank": float(slot), "slot": slot,
-                    "title": texts[key[0], passage_id].title, "text": texts[key[0], passage_id].text,
-                }
-                for i, (key, row) in asked.items()
-                for slot, passage_id in enumerate(row["passages"] or (), start=1)
-                if (key[0], passage_id) in texts
-            ]  # fmt: skip
-            tables = {"queries": pd.DataFrame(queries)} | (
-                {"passages": pd.DataFrame(passages)} if passages else {}
-            )
-            facts = {"source": "live", "run_id": "arms", "name": "arms", "complete": True}
-            judged = fill(Run.create(facts, **tables), verifying(self._claims))
-            support = least_support(judged)
-            for i, (_, row) in asked.items():
-                row["support"] = support.get(i)
+        new = [row for row in rows.values() if row["answer_status"] == "answered" and not row.get("judged")]
+        asked = []
+        for i, row in enumerate(new):
+            keys = [(row["query_id"], passage_id) for passage_id in row["passages"] or ()]
+            shown = [texts[key] for key in keys if key in texts]
+            asked.append((str(i), str(questions[row["query_id"]].query["question"]), row["answer"], shown))
+        support = least_support(verified(asked, self._claims)) if asked else {}
+        for i, row in enumerate(new):
+            row["support"] = support.get(str(i))
         for row in rows.values():
             row["judged"] = True
 
@@ -320,11 +289,7 @@ class _Work(StepWork):
     def plan(self, ids: Sequence[str]) -> StepPlan:
         calls: list[Call] = []
         for question in map(self._question, ids):
-            known = {
-                (row["arm"], row["repeat"]): row
-                for row in question.filled["arms"]
-                if row["answer_status"] != "error"
-            }
+            known = {(row["arm"], row["repeat"]): row for row in _answered(question)}
             if self._step.alone:
                 calls += [call for call, _ in self._alone_calls(question)]
             case = case_of(question, [row for row in known.values() if row["arm"] == ALONE])
@@ -402,7 +367,44 @@ def case_of(question: AskedQuestion, alone: Sequence[Mapping[str, Any]]) -> Case
     return replace(case, gold=found, gold_by=BY_REFERENCE) if found else case
 
 
-def verifying(options: Mapping[str, Any]) -> ClaimsStep:
+def prompt_of(run: Run) -> tuple[str, int, int]:
+    """Return prompt style, max answer tokens and seed of a run's own answers."""
+    prompt, options = run.manifest.get("prompt") or {}, run.manifest.get("options") or {}
+    style = str(prompt.get("style"))
+    known = style if style in STYLES or style == FUNCTION_STYLE.name else DEFAULT_STYLE
+    return known, prompt.get("max_tokens") or DEFAULT_MAX_TOKENS, int(options.get("seed") or 0)
+
+
+def claims_options(run: Run) -> Mapping[str, Any]:
+    """Return the options with which a run's own claims were verified; none where they were not."""
+    found: Mapping[str, Any] = run.manifest.get("steps", {}).get("claims", {}).get("options", {})
+    return found
+
+
+def verified(asked: Sequence[tuple[str, str, str, Sequence[Shown]]], options: Mapping[str, Any]) -> Run:
+    """Return a run of answers whose claims are extracted by rules and verified without a language model.
+
+    ``asked`` has id, question, answer and passages of each; ``options``: see `claims_options`.
+    """
+    queries = [
+        {"query_id": key, "question": question, "answer": answer, "answer_status": "answered"}
+        for key, question, answer, _ in asked
+    ]
+    passages = [
+        {
+            "query_id": key, "passage_id": one.passage_id, "retrieval_rank": float(slot), "slot": slot,
+            "title": one.title, "text": one.text,
+        }
+        for key, _, _, shown in asked
+        for slot, one in enumerate(shown, start=1)
+    ]  # fmt: skip
+    given = {"queries": queries, "passages": passages}
+    tables = {name: pd.DataFrame(rows) for name, rows in given.items() if rows}
+    facts = {"source": "live", "run_id": "verified", "name": "verified", "complete": True}
+    return fill(Run.create(facts, **tables), _verifying(options))
+
+
+def _verifying(options: Mapping[str, Any]) -> ClaimsStep:
     """Return a step that verifies claims without a language model: the run's own, else the offline one."""
     chosen = {name: options[name] for name in ("verifier", "verifier_model") if options.get(name)}
     try:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.errors import InputError
 from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, closed_book_messages, prompt_style
-from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Request
+from core.llm.types import Request
 from core.losses.analysis import Losses
 from core.losses.arms import Shown
-from core.losses.outcomes import CORRECT, FAILED, STATES, SUPPORTED_FROM, UNJUDGED, Judge, state_by_claims
-from core.losses.step import shown_of, verifying
+from core.losses.outcomes import CORRECT, FAILED, STATES, SUPPORTED_FROM, UNJUDGED, judge_of, state_by_claims
+from core.losses.step import claims_options, prompt_of, shown_of, verified
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion
-from core.pipeline.steps import fill, model_facts
+from core.pipeline.sampling import sampled
+from core.pipeline.steps import model_facts
 from core.rows import dicts_of, rows_of
 from core.run import Run
 from core.text import answer_status
@@ -126,8 +125,7 @@ def ask(run: Run, query_id: str, change: Change, asker: Asker, repeats: int = RE
     if isinstance(repeats, bool) or not 0 <= repeats <= MOST_REPEATS:
         raise InputError(f"repeats must be a whole number from 0 to {MOST_REPEATS}, got {repeats!r}.")
     question, style = _question(run, query_id), _style(run)
-    seed = int((run.manifest.get("options") or {}).get("seed") or 0)
-    limit = (run.manifest.get("prompt") or {}).get("max_tokens") or DEFAULT_MAX_TOKENS
+    _, limit, seed = prompt_of(run)
 
     def requests(messages: Any, style: str, temperature: float, seeds: Sequence[int]) -> list[Request]:
         stop = prompt_style(style).stop
@@ -143,13 +141,13 @@ def ask(run: Run, query_id: str, change: Change, asker: Asker, repeats: int = RE
     own_prompt = answer_messages(str(question.query["question"]), question.numbered, style)
     own = requests(own_prompt, style, 0.0, seeds[len(kept) :])
     done = asker.ask([*new, *own])
-    answers = [None if _is_lost(one) else unicodedata.normalize("NFC", one.text) for one in done]
+    answers = [sampled(one) for one in done]
     mine, theirs = answers[: len(new)], [*kept, *answers[len(new) :]]
     shown = change.apply(shown_of(question))
     answer = mine[0]
     status = "error" if answer is None else answer_status(answer)
     claims = _claims(run, question, change, answer, shown) if answer and status == "answered" else ()
-    judge = _judge(question)
+    judge = judge_of(question.query)
 
     def state(text: str | None) -> str:
         return judge.state(text, None if text is None else answer_status(text))
@@ -256,10 +254,6 @@ def _same(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and words(one) == words(other)
 
 
-def _is_lost(one: Completion) -> bool:
-    return one.error is not None or (not one.text and one.finish_reason in ("reasoning", "content_filter"))
-
-
 def _question(run: Run, query_id: str) -> AskedQuestion:
     if not run.queries["query_id"].eq(query_id).any():
         raise InputError(f"The run has no question {query_id!r}.")
@@ -283,8 +277,8 @@ def _kept(question: AskedQuestion) -> list[str | None]:
 
 
 def _style(run: Run) -> str:
-    style = str((run.manifest.get("prompt") or {}).get("style"))
-    return style if style in STYLES else DEFAULT_STYLE
+    style = prompt_of(run)[0]
+    return style if style in STYLES else DEFAULT_STYLE  # a function's own prompt is not known
 
 
 def _messages(question: AskedQuestion, change: Change, style: str) -> Any:
@@ -295,29 +289,12 @@ def _messages(question: AskedQuestion, change: Change, style: str) -> Any:
     return answer_messages(asked, [(i, one.title, one.text) for i, one in enumerate(shown, start=1)], chosen)
 
 
-def _judge(question: AskedQuestion) -> Judge:
-    query = question.query
-    label = None if query["correct"] is None else bool(query["correct"])
-    return Judge(str(query["question"]), tuple(query["reference_answers"] or ()), query["answer"], label)
-
-
 def _claims(
     run: Run, question: AskedQuestion, change: Change, answer: str, shown: Sequence[Shown]
 ) -> tuple[tuple[str, float | None], ...]:
     """Return the claims of an answer and the best support of each by the passages of its prompt."""
-    query = {
-        "query_id": question.query_id, "question": change.question or question.query["question"],
-        "answer": answer, "answer_status": "answered",
-    }  # fmt: skip
-    passages = [
-        {"query_id": question.query_id, "passage_id": one.passage_id, "retrieval_rank": float(slot),
-         "slot": slot, "title": one.title, "text": one.text}
-        for slot, one in enumerate(shown, start=1)
-    ]  # fmt: skip
-    tables = {"queries": pd.DataFrame([query])} | ({"passages": pd.DataFrame(passages)} if passages else {})
-    options = run.manifest.get("steps", {}).get("claims", {}).get("options", {})
-    facts = {"source": "live", "run_id": "whatif", "name": "whatif"}
-    judged = fill(Run.create(facts, **tables), verifying(options))
+    asked = change.question or str(question.query["question"])
+    judged = verified([(question.query_id, asked, answer, shown)], claims_options(run))
     best = judged["support"].groupby("claim_id", sort=False)["probability"].max()
     claims = judged["claims"]
     found = []

@@ -28,7 +28,7 @@ from core.llm.prompts import STYLES, prompt_style
 from core.losses.arms import ALONE, ARMS, AS_IT_IS, Arm, Case, Shown
 from core.losses.fixes import Fix
 from core.losses.ladder import CHANGED, NONE
-from core.losses.outcomes import CORRECT, UNJUDGED, Judge
+from core.losses.outcomes import CORRECT, UNJUDGED, judge_of
 from core.losses.step import LossesStep, case_of
 from core.pipeline.rows import OF_ANSWERS, AskedQuestion, questions_of
 from core.pipeline.steps import check_ranges
@@ -220,9 +220,7 @@ def _query(
     found |= {column: source[column] for column in columns}
     label = query["correct"]
     if not pd.isna(label) and isinstance(query["answer"], str):
-        references = tuple(query["reference_answers"] or ())
-        judge = Judge(str(query["question"]), references, query["answer"], bool(label))
-        state = judge.state(found["answer"], found["answer_status"])
+        state = judge_of(query).state(found["answer"], found["answer_status"])
         if isinstance(found["answer"], str) and words(found["answer"]) == words(query["answer"]):
             found |= {"correct": state == CORRECT, "correct_by": query["correct_by"]}
         elif state == UNJUDGED:
