@@ -39,7 +39,8 @@ RULES = {
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
-    "core.reviews": "core.errors core.files core.text",
+    "core.beside": "core.errors core.files core.text",
+    "core.reviews": "core.errors core.beside core.text",
     "core.conditions": "core.errors core.schema core.text core.diagnosis core.socket",
     "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.socket core.reviews core.conditions",
     "core.socket": "core.errors core.run core.text core.analyses",
@@ -57,7 +58,7 @@ RULES = {
     # Where nobody knows the correct answers, the claims of every answer decide whether a fix helps.
     "core.losses.step": f"{BASE} core.claims core.claims.step core.losses core.pipeline core.llm",
     # One change for one question or for all: it asks as the step of losses asks, and is kept as reviews are.
-    "core.whatif": f"{BASE} core.losses core.losses.step core.pipeline core.llm core.retrieval core.files core.reviews",
+    "core.whatif": f"{BASE} core.losses core.losses.step core.pipeline core.llm core.retrieval core.beside",
     "core.uncertainty.diagnostic": f"{BASE} core.uncertainty core.uncertainty.step core.llm",
     "core.uncertainty.mc_dropout": f"{BASE} core.uncertainty core.pipeline core.llm",
     # Neither knows the other: who extracts claims must not know who verifies them.

@@ -21,6 +21,8 @@ ADVICE = "answers:lost"  # the fix of a finding that yields to whatever the ladd
 _TO_KNOW = (
     "Mark gold passages, or find them by asking with each passage alone; ask again where a call failed."
 )
+# No arm has another model or prompt: this advice follows from what did not help.
+_NOT_TRIED = "Neither was tried here: Try a change, in the workbench, does so with one call a question."
 _READER, _RETRIEVAL = "reader:improve", "retrieval:improve"
 
 
@@ -111,12 +113,15 @@ def _lead(losses: Losses) -> Sequence[Finding]:
 def advice(losses: Losses) -> str:
     """Return what to do about the stages that lose most."""
     stages = [one.stage for one in leading(losses)[:2]]
-    said = " ".join(_advice_at(losses, stage) for stage in stages)
-    return f"{said[:-1]} before you touch retrieval." if stages == [READING] else said
+    if stages == [READING]:
+        return f"{CAUSES[READING].advice[:-1]} before you touch retrieval. {_NOT_TRIED}"
+    return " ".join(_advice_at(losses, stage) for stage in stages)
 
 
 def _advice_at(losses: Losses, stage: str) -> str:
     """Return the advice of a stage; where its fix breaks as many answers elsewhere, what it did instead."""
+    if stage == READING:
+        return f"{CAUSES[stage].advice} {_NOT_TRIED}"
     fix = next((losses.fix(arm) for arm, into in PIPELINE.items() if into == stage), None)
     return CAUSES[stage].advice if fix is None or fix.net > 0 else said_of(losses, fix)
 

@@ -93,7 +93,10 @@ def test_the_words_of_the_verdict():
         "Reading loses most: 41 of 57 answers that are not correct stay so even with the evidence sentences alone. "
         "A perfect retriever would make 8 more correct and none fewer (net +2 to +14, 95 % interval)."
     )
-    assert found.advice == "Try a larger model or another prompt before you touch retrieval."
+    assert found.advice == (
+        "Try a larger model or another prompt before you touch retrieval. Neither was tried here: Try a change, "
+        "in the workbench, does so with one call a question."
+    )
 
 
 def test_stages_that_cannot_be_told_apart_lead_together():
@@ -256,7 +259,10 @@ def test_advice_elsewhere_says_what_trying_costs_where_nothing_was_tried():
 def test_a_reader_that_is_to_blame_is_what_is_advised_elsewhere():
     losses = lost({READING: 30, RETRIEVAL: 2})
     said = {one.name: one.advice for one in told(losses, ELSEWHERE)}
-    assert said[f"other {ADVICE}"] == "Try a larger model or another prompt before you touch retrieval."
+    assert said[f"other {ADVICE}"] == (
+        "Try a larger model or another prompt before you touch retrieval. Neither was tried here: Try a change, "
+        "in the workbench, does so with one call a question."
+    )
     # The sentence of the ladder has the count; advice does not say it twice.
     assert said["other reader:improve"] == said[f"other {ADVICE}"]
     assert "Do retrieval:improve first" not in said["other retrieval:improve"]
