@@ -149,7 +149,8 @@ def _bound(losses: Losses) -> str:
 def _net(fix: Fix) -> str:
     """Return the interval of the net gain, which one question alone does not have."""
     known = not np.isnan(fix.low)
-    return f" (net {_signed(fix.low)} to {_signed(fix.high)}, 95 % interval)" if known else ""
+    ends = f"{_signed(fix.low)} to {_signed(fix.high)}"
+    return f" (net {ends} of {fix.n:,}, 95 % interval)" if known else ""
 
 
 def _signed(value: float) -> str:

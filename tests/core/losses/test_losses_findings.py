@@ -91,7 +91,7 @@ def test_the_words_of_the_verdict():
     found = lead(losses)
     assert found.sentence == (
         "Reading loses most: 41 of 57 answers that are not correct stay so even with the evidence sentences alone. "
-        "A perfect retriever would make 8 more correct and none fewer (net +2 to +14, 95 % interval)."
+        "A perfect retriever would make 8 more correct and none fewer (net +2 to +14 of 77, 95 % interval)."
     )
     assert found.advice == (
         "Try a larger model or another prompt before you touch retrieval. Neither was tried here: Try a change, "
@@ -184,7 +184,7 @@ def test_a_fix_that_cannot_be_told_says_how_many_questions_would_tell_it():
     assert not [one for one in told(losses) if one.name == "fewer"]
     # mean 0.05, sd 0.219 of 100: 151, rounded up to two figures.
     assert said_of(losses, losses.fix("fewer")) == (
-        "Fewer passages was tried on 100 questions: 5 became correct, 0 stopped being so (net 0 to +10, 95 % interval); "
+        "Fewer passages was tried on 100 questions: 5 became correct, 0 stopped being so (net 0 to +10 of 100, 95 % interval); "
         "the placebo, on 100: 0 and 0. This is no more than chance would do; about 160 questions would be needed to tell."
     )
     assert tried(losses)["passages:fewer"].outcome == "cannot be told"
