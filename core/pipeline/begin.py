@@ -204,7 +204,9 @@ def _given(question: Question, passages: Sequence[PassageIn], k: int) -> Retriev
     gold = [(one, _within(one.text, question.gold)) for one in named if one.is_gold]
     # What no passage holds is known by its fragment alone.
     rest = [text for text in question.gold if not any(gold_spans(one.text, [text]) for one in named)]
-    gold += [(PassageIn(f"gold {i}", "", text, None, True), (text,)) for i, text in enumerate(rest, start=1)]
+    names = [*(one.passage_id for one in named), *(f"gold {i}" for i in range(1, len(rest) + 1))]
+    fresh = unique(names)[len(named) :]
+    gold += [(PassageIn(name, "", text, None, True), (text,)) for name, text in zip(fresh, rest, strict=True)]
     return Retrieved(named[:k], max(counts, default=None), gold=tuple(gold))
 
 

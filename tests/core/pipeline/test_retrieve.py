@@ -49,6 +49,17 @@ def test_given_passages_keep_their_order_scores_and_marks():
     assert found.n_gold == 1  # the third passage, which does not fit into k = 2
 
 
+def test_gold_that_no_passage_holds_has_an_id_of_its_own():
+    """Two rows of gold with one id ended the whole run."""
+    given = [{"id": "gold 1", "text": "The heron nests here."}, {"id": "gold 2", "text": "A crane."}]
+    found = PassageFinder(RunOptions()).find(question(passages=given, gold=["heron nests", "It is blue."]))
+    known = [(one.passage_id, one.text, fragments) for one, fragments in found.gold]
+    assert known[0] == ("gold 1", "The heron nests here.", ("heron nests",))
+    (name, text, fragments), *more = known[1:]
+    assert (text, fragments, more) == ("It is blue.", ("It is blue.",), [])
+    assert name not in ("gold 1", "gold 2")
+
+
 def test_a_shared_collection_is_indexed_once(monkeypatch):
     retrieve = import_module("core.pipeline.begin")  # the package's `begin` is the function
     built = []
