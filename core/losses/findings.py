@@ -148,9 +148,9 @@ def _bound(losses: Losses) -> str:
 
 def _net(fix: Fix) -> str:
     """Return the interval of the net gain, which one question alone does not have."""
-    known = not np.isnan(fix.low)
-    ends = f"{_signed(fix.low)} to {_signed(fix.high)}"
-    return f" (net {ends} of {fix.n:,}, 95 % interval)" if known else ""
+    if np.isnan(fix.low):
+        return ""
+    return f" (net {_signed(fix.low)} to {_signed(fix.high)} of {fix.n:,}, 95 % interval)"
 
 
 def _signed(value: float) -> str:

@@ -317,3 +317,10 @@ def test_what_each_arm_does_to_each_answer_stands_beside_it():
     assert queries["n_fixing"][0] == 4
     # Nothing is to be fixed where the answer is correct, or where nobody knows: that is not 0.
     assert queries["n_fixing"].isna().tolist() == [False, True, True]
+
+
+def test_one_question_has_no_interval_and_is_told_without():
+    base, after = np.array([0.0]), np.array([1.0])
+    losses = made(base, {"gold_added": after}, base)
+    assert "(net" not in said_of(losses, losses.fix("gold_added"))
+    assert "A perfect retriever would make 1 more correct and none fewer." in lead(losses).sentence
