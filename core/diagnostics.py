@@ -1,6 +1,7 @@
 """The diagnostics, in the order in which they are shown. Adding one is one line here."""
 
 from core.answers.diagnostic import ANSWERS
+from core.attribution.diagnostic import ATTRIBUTION
 from core.claims.diagnostic import CLAIMS
 from core.confidence.diagnostic import CONFIDENCE
 from core.conformal.diagnostic import CONFORMAL
@@ -15,6 +16,7 @@ from core.validation.diagnostic import VALIDATION
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     ANSWERS,
     LOSSES,
+    ATTRIBUTION,
     INFLUENCE,
     RETRIEVAL_QUALITY,
     LIKELIHOOD,

@@ -145,14 +145,29 @@ REPEATS = Table(
 )  # fmt: skip
 
 ABLATIONS = Table(
-    "ablations", "Runs with other subsets or orders: groups, pairs, random masks, permutations.", ("query_id", "ablation_id"),
+    "ablations", "The answer with some of the passages only, or with all of them in another order.", ("query_id", "ablation_id"),
     (
         _QUERY,
         Column("ablation_id", "str", "Identifies the ablation within its question.", required=True),
         Column("kept", "str", "One character per passage in slot order: 1 kept, 0 left out.", required=True),
         Column("order", "list", "Passage ids in prompt order, where the order was changed."),
-        Column("answer", "str", "The answer under this ablation."),
-        Column("logprob", "float", "Log-probability of the baseline answer under this ablation.", unit="nats"),
+        Column("near_duplicates", "bool", "Whether the passages left out are near-duplicates of each other."),
+        Column("answer", "str", "The answer under this ablation, where it was generated."),
+        Column("answer_status", "str", "Status of this answer, or of reading the baseline answer.", values=ANSWER_STATUS),
+        Column("again", "str", "The answer when asked once more under another seed."),
+        Column("logprob", "float", "Log-probability of the baseline answer under this ablation.", unit="nats", range=(None, 0)),
+        Column("n_tokens", "int", "Tokens of the baseline answer.", unit="tokens", range=(1, None)),
+    ),
+)  # fmt: skip
+
+ABLATED_CLAIMS = Table(
+    "ablated_claims", "Each claim of the baseline answer with some of the passages only.",
+    ("query_id", "ablation_id", "claim_id"),
+    (
+        _QUERY,
+        Column("ablation_id", "str", "The ablation.", required=True),
+        Column("claim_id", "str", "The claim.", required=True),
+        Column("logprob", "float", "Log-probability of the text of the claim under this ablation.", unit="nats", range=(None, 0)),
     ),
 )  # fmt: skip
 
@@ -358,7 +373,7 @@ REPORTED = Table(
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        QUERIES, PASSAGES, REPEATS, ABLATIONS, SAMPLES, CONTEXT_SAMPLES, SAMPLE_CHECKS, CLAIMS, PLANTED_CLAIMS, SUPPORT,
+        QUERIES, PASSAGES, REPEATS, ABLATIONS, ABLATED_CLAIMS, SAMPLES, CONTEXT_SAMPLES, SAMPLE_CHECKS, CLAIMS, PLANTED_CLAIMS, SUPPORT,
         JOINT_SUPPORT, SIGNALS, CONFIDENCES, VERDICTS, REPORTED, GOLD, ARMS,
     )
 }  # fmt: skip

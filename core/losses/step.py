@@ -10,13 +10,13 @@ import pandas as pd
 
 from core.claims.step import ClaimsStep
 from core.errors import InputError
-from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE, STYLES, answer_messages, prompt_style
-from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Request
+from core.llm.prompts import FUNCTION_STYLE, answer_messages, prompt_style
+from core.llm.types import Completion, Request
 from core.losses.arms import ALONE, ARMS, AS_IT_IS, BY_REFERENCE, LABELLED, SUFFICIENT, Arm, Case, Shown
 from core.losses.ladder import CHANGED, NONE, UNCHANGED
 from core.losses.outcomes import CORRECT, Judge
 from core.pipeline.asking import Asker
-from core.pipeline.rows import AskedQuestion, Rows, questions_of
+from core.pipeline.rows import AskedQuestion, Rows, prompt_of, questions_of
 from core.pipeline.sampling import sampled
 from core.pipeline.steps import (
     Answered,
@@ -365,14 +365,6 @@ def case_of(question: AskedQuestion, alone: Sequence[Mapping[str, Any]]) -> Case
         return replace(case, gold=found, gold_by=SUFFICIENT)
     found = frozenset(one.passage_id for one in shown if says(one.text, references))
     return replace(case, gold=found, gold_by=BY_REFERENCE) if found else case
-
-
-def prompt_of(run: Run) -> tuple[str, int, int]:
-    """Return prompt style, max answer tokens and seed of a run's own answers."""
-    prompt, options = run.manifest.get("prompt") or {}, run.manifest.get("options") or {}
-    style = str(prompt.get("style"))
-    known = style if style in STYLES or style == FUNCTION_STYLE.name else DEFAULT_STYLE
-    return known, prompt.get("max_tokens") or DEFAULT_MAX_TOKENS, int(options.get("seed") or 0)
 
 
 def claims_options(run: Run) -> Mapping[str, Any]:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from core.errors import InputError
-from core.llm.prompts import NumberedPassage
+from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE, STYLES, NumberedPassage
+from core.llm.types import DEFAULT_MAX_TOKENS
 from core.rows import dicts_of
 from core.run import Run
 from core.schema import TABLES
@@ -48,6 +49,14 @@ def questions_of(run: Run, added: Iterable[str] = ()) -> Callable[[str], AskedQu
         return AskedQuestion(query_id, queries(query_id)[0], passages(query_id), own)
 
     return question
+
+
+def prompt_of(run: Run) -> tuple[str, int, int]:
+    """Return prompt style, max answer tokens and seed of a run's own answers."""
+    prompt, options = run.manifest.get("prompt") or {}, run.manifest.get("options") or {}
+    style = str(prompt.get("style"))
+    known = style if style in STYLES or style == FUNCTION_STYLE.name else DEFAULT_STYLE
+    return known, prompt.get("max_tokens") or DEFAULT_MAX_TOKENS, int(options.get("seed") or 0)
 
 
 def cleared(

@@ -50,6 +50,7 @@ from core.stats.ranking import (
     prr,
     risk_coverage,
 )
+from core.stats.regression import lasso
 from core.stats.significance import (
     holm,
     paired_permutation_test,
@@ -85,6 +86,7 @@ __all__ = [
     "holm",
     "isotonic_fit",
     "known_pairs",
+    "lasso",
     "maximum_calibration_error",
     "mean_in_unit",
     "mean_interval",

@@ -14,9 +14,9 @@ from core.llm.types import Request
 from core.losses.analysis import Losses
 from core.losses.arms import Shown
 from core.losses.outcomes import CORRECT, FAILED, STATES, SUPPORTED_FROM, UNJUDGED, judge_of, state_by_claims
-from core.losses.step import claims_options, prompt_of, shown_of, verified
+from core.losses.step import claims_options, shown_of, verified
 from core.pipeline.asking import Asker
-from core.pipeline.rows import AskedQuestion
+from core.pipeline.rows import AskedQuestion, prompt_of
 from core.pipeline.sampling import sampled
 from core.pipeline.steps import model_facts
 from core.rows import dicts_of, rows_of

@@ -1,0 +1,138 @@
+"""What attribution says of a run: whether its bars can be read, redundant passages, and the place in the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom, ttest_1samp
+
+from core.attribution.analysis import AttributionAnalysis
+from core.attribution.definitions import METRICS
+from core.attribution.pairs import LEVEL
+from core.severity import LOSS, NOTE, graded
+from core.socket import BAD, GOOD, UNCLEAR, Finding
+from core.stats import wilson_interval
+from core.text.display import count, number, part, percent
+
+_BY_MISTAKE = 0.025  # of answers whose scores say nothing
+
+
+def findings(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    """Return whether the attributions can be read, pairs beyond chance, near-duplicates, and places."""
+    return (*_readable(analysis), *_pairs(analysis), *_duplicates(analysis), *_place(analysis))
+
+
+def _readable(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    q = analysis.judged
+    if q.empty:
+        return ()
+    n, of = int((~q["readable"].astype(bool)).sum()), len(q)
+    share = wilson_interval(n / of, of)
+    right = percent(float(q["concordance"].mean()))
+    told = f"of two removals the scores tell the worse one in {right} of cases (50 % by chance)"
+    ids = tuple(
+        q.sort_values("lds", kind="stable").loc[lambda rows: ~rows["readable"].astype(bool), "query_id"]
+    )
+    if 2 * n > of:
+        return (
+            Finding(
+                "readable", f"In {part(n, of, 'question')} the bars of influence cannot be read: they predict removals no better than chance.",
+                n, of, share, advice="Do not read these bars. Measure more subsets of the passages, or read the claims instead.",
+                query_ids=ids, tone=UNCLEAR, label="Bars cannot be read", reads="whose bars cannot be read",
+                clause=f"in {part(n, of, 'question')} influence cannot be read",
+            ),
+        )  # fmt: skip
+    but = f" Not in {n:,}: do not read the bars there." if n else ""
+    return (
+        Finding(
+            "readable", f"The scores of {part(of - n, of, 'question')} predict what leaving passages out does: {told}.{but}",
+            of - n, of, wilson_interval(1 - n / of, of), expected_by_chance=_BY_MISTAKE * of, tone=GOOD,
+            query_ids=ids, label="Bars can be read", reads="whose bars cannot be read" if n else "with scores",
+        ),
+    )  # fmt: skip
+
+
+def _pairs(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    found = []
+    looked = analysis.queries.dropna(subset="n_either")
+    if looked.empty:
+        return ()
+    for name, either in (("either", True), ("both", False)):
+        rows = analysis.pairs[analysis.pairs["either"].astype(bool) == either]
+        ids = rows.sort_values("p_value", kind="stable")["query_id"].drop_duplicates()
+        n, of = len(ids), len(looked)
+        what = (
+            "two passages hold the same evidence (either is enough)"
+            if either
+            else "two passages are needed together"
+        )
+        first = rows[rows["query_id"] == ids.iloc[0]].iloc[0] if n else None
+        such = (
+            ""
+            if first is None
+            else f", such as {int(first['first_slot'])} and {int(first['second_slot'])} in the first of them"
+        )
+        share = wilson_interval(n / of, of)
+        found.append(
+            Finding(
+                name, f"In {part(n, of, 'question')} {what}{such}; chance alone gives at most {number(LEVEL * of, '{:.1f}')}.",
+                n, of, share, LEVEL * of, float(binom.sf(n - 1, of, LEVEL)), graded(LOSS if either else NOTE, share),
+                METRICS[name].advice, tuple(ids), tone=BAD,
+                label=METRICS[name].title, reads=f"where {what}", topic="attribution",
+                clause=f"in {part(n, of, 'question')} {what}, so that leaving out one shows no influence" if either else "",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _duplicates(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    q = analysis.queries[analysis.queries["n_calls"].notna()]
+    has = q[q["n_near_duplicates"] > 0]
+    if has.empty:
+        return ()
+    n, of = len(has), len(q)
+    share = wilson_interval(n / of, of)
+    return (
+        Finding(
+            "near_duplicates", f"In {part(n, of, 'question')} the prompt has near-duplicate passages.", n, of, share,
+            severity=graded(LOSS, share), advice=METRICS["near_duplicates"].advice, query_ids=tuple(has["query_id"]),
+            label="Near-duplicates", reads="with near-duplicate passages",
+        ),
+    )  # fmt: skip
+
+
+def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    q = analysis.queries.dropna(subset="slot_share")
+    slots = analysis.slots
+    if len(q) < 2 or slots.empty:
+        return ()
+    shares = q["slot_share"].to_numpy()
+    p_value = float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0
+    best, worst = (slots.loc[slots["mean"].idxmax()], slots.loc[slots["mean"].idxmin()])
+    passages = percent(max(0.0, float(q["passage_share"].mean())))
+    said = (
+        f"{percent(max(0.0, float(shares.mean())))} of the variance of the answer's score depends on the place in the prompt "
+        f"and {passages} on the passage, over {count(len(q), 'question')}"
+    )
+    unclear = Finding(
+        "slot_share", f"That the place in the prompt matters cannot be told from chance: {said}.", len(q), len(q),
+        p_value=p_value, tone=UNCLEAR, label="Place in the prompt", reads="measured in other orders",
+        query_ids=tuple(q.sort_values("slot_p_value", kind="stable")["query_id"]),
+    )  # fmt: skip
+    if shares.mean() <= 0:
+        return (unclear,)
+    claim = f"what stands at place {_ends(best)} counts most and at place {_ends(worst)} least, whatever passage it is"
+    return (
+        Finding(
+            "slot_share", f"The place in the prompt matters: {claim}. {said[:1].upper()}{said[1:]}.", len(q), len(q),
+            p_value=p_value, severity=graded(LOSS), advice=METRICS["slot_share"].advice, tone=BAD,
+            label="Place in the prompt", reads="measured in other orders", query_ids=unclear.query_ids,
+            clause=claim, fix="ranking:improve", topic="order", otherwise=unclear,
+        ),
+    )  # fmt: skip
+
+
+def _ends(row: pd.Series) -> str:
+    return f"{int(row['slot'])} ({number(row['mean'])}, 95 % interval {number(row['low'])} to {number(row['high'])})"

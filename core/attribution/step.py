@@ -1,0 +1,294 @@
+"""The step that measures answers with random subsets of their passages, and in other orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from core.arrays import Bools, Floats, Ints
+from core.attribution.attribute import BUDGET, N_TEST, Game
+from core.attribution.measured import Plan, ablation_id, kept_text, likeness, near_duplicates, play, recorded
+from core.attribution.methods import METHODS, SHAPLEY
+from core.errors import BackendError
+from core.llm.embeddings import shared_embedder
+from core.llm.prompts import answer_messages, prompt_style
+from core.llm.types import Message, Request
+from core.pipeline.asking import Asker
+from core.pipeline.rows import AskedQuestion, Rows, prompt_of, questions_of
+from core.pipeline.sampling import sampled
+from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork, check_ranges
+from core.run import Run
+from core.text import answer_status
+from core.text.display import count
+
+_RANGES: Mapping[str, tuple[int, int]] = {"masks": (BUDGET, 1024), "seed": (0, 2**31 - 1)}
+_AFTER = 9  # masks that follow from what was found: without the first passages, and without random ones
+_SWAPS = 4
+_CHARACTERS = 4  # of a token, roughly
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AttributionStep(Step):
+    """Measure the answer with random subsets of its passages.
+
+    ``masks``, 32 to 1,024: the most subsets that the surrogate is fitted to; they are drawn 32, then 16 at a
+    time, until the order of the first three passages is settled. From 48 on pairs are looked for. ``shapley``
+    measures as many along random orders of arrival. ``place`` measures 4 (k + 1) subsets or more in other
+    orders, and four swaps of neighbours. ``seed`` is that of all masks.
+
+    Where the model gives the log-probability of a given answer, that is the score, and the claims of the
+    answer, where it has two or more, are read under the same masks. Else the answer is generated under each
+    mask and compared by ROUGE-L; the held-out masks are then asked once more under another seed. Prompt
+    style, max answer tokens and seed are those of the run's own answers.
+
+    Cost for a question with k passages: at most ``masks`` + 32 held-out ones + 9 calls (2^k where that is no
+    more than ``masks``), as many as ``masks`` again with ``shapley``, at least 4 (k + 1) + 4 with ``place``, and a
+    few where passages are near-duplicates. `InputError` for a value out of its range.
+    """
+
+    name: ClassVar[str] = "attribution"
+    title: ClassVar[str] = "Measure random subsets of the passages"
+    noun: ClassVar[str] = "question"
+    fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"ablations": (), "ablated_claims": ()}
+    takes_function: ClassVar[bool] = True
+
+    masks: Annotated[
+        int,
+        Option(
+            "--masks",
+            "Most random subsets of passages for each answer; pairs from 48 on.",
+            title="Subsets of passages",
+        ),
+    ] = 64
+    shapley: Annotated[
+        bool, Option("--shapley", "Share the credit, too: as many subsets again.", title="Shapley values")
+    ] = False
+    place: Annotated[
+        bool,
+        Option("--place", "The passages in other orders, too.", title="Place in the prompt"),
+    ] = False
+    seed: Annotated[int, Option("--mask-seed", "Seed of the subsets.")] = 0
+
+    def __post_init__(self) -> None:
+        check_ranges(self, _RANGES)
+
+    @property
+    def needs_llm(self) -> bool:
+        """A model reads or answers."""
+        return True
+
+    def model(self, live: ModelChoice) -> ModelChoice | None:
+        """Return the model to call: that of the answers."""
+        return live
+
+    def open(self, run: Run, asker: Asker) -> StepWork:
+        """Return the step at work, with the prompt that the run was answered with."""
+        return _Work(Plan(self.masks, self.shapley, self.place, self.seed), run, asker)
+
+
+class _Work(StepWork):
+    def __init__(self, plan: Plan, run: Run, asker: Asker) -> None:
+        self._style, self._max_tokens, self._seed = prompt_of(run)
+        llm = asker.llm
+        self._reads = bool(llm is not None and llm.capabilities.answer_logprob)
+        self.settings = {**asdict(plan), "style": self._style, "by": "logprob" if self._reads else "rouge"}
+        self.parallel = not self._reads
+        self._plan, self._asker = plan, asker
+        self._question = questions_of(run, ("ablations", "ablated_claims", "claims"))
+        self._without_groups = ""
+
+    def todo(self, run: Run) -> Sequence[str]:
+        return [one for one in run.queries["query_id"] if self._lacks(self._question(one))]
+
+    def _lacks(self, question: AskedQuestion) -> bool:
+        if not _answer(question) or not question.passages:
+            return False
+        rows = _rows(question)
+        if not rows or any(row["answer_status"] == "error" for row in rows.values()):
+            return True
+        read = {(row["ablation_id"], row["claim_id"]) for row in question.filled["ablated_claims"]}
+        claims = self._claims(question)
+        if any((key, claim) not in read for key in rows if ":" not in key for claim in claims):
+            return True
+        game, missing = recorded(len(question.passages), _answer(question), rows)
+        play(game, self._plan)
+        return bool(missing)
+
+    def work(self, ids: Sequence[str]) -> Rows:
+        rows: list[_Row] = []
+        claims: list[_Row] = []
+        for question in map(self._question, ids):
+            found, of_claims = self._measured(question)
+            rows += found
+            claims += of_claims
+        return {"ablations": rows, "ablated_claims": claims}
+
+    def _measured(self, question: AskedQuestion) -> tuple[list[_Row], list[_Row]]:
+        """Play the game with the model, and return every row of the question."""
+        rows = {key: dict(row) for key, row in _rows(question).items() if row["answer_status"] != "error"}
+        claims: list[_Row] = [dict(row) for row in question.filled["ablated_claims"]]
+        texts = self._claims(question)
+        read = {(row["ablation_id"], row["claim_id"]) for row in claims}
+        answer, k = _answer(question), len(question.passages)
+
+        def score(masks: Bools, orders: Ints | None = None) -> Floats:
+            ids = [ablation_id(mask, None if orders is None else orders[i]) for i, mask in enumerate(masks)]
+            wanted = {} if orders is not None else texts
+            new = [
+                i
+                for i, key in enumerate(ids)
+                if key not in rows or any((key, one) not in read for one in wanted)
+            ]
+            prompts = [self._prompt(question, masks[i], None if orders is None else orders[i]) for i in new]
+            made = [self._row(question, ids[i], masks[i], None if orders is None else orders[i]) for i in new]
+            if self._reads:
+                claims.extend(self._read(prompts, made, answer, wanted))
+            else:
+                self._ask(prompts, made, "answer")
+            rows.update(zip((ids[i] for i in new), made, strict=True))
+            return np.array([likeness(answer, rows[key]) for key in ids], dtype=np.float64)
+
+        def again(masks: Bools) -> Floats:
+            new = [mask for mask in masks if rows[kept_text(mask)].get("again") is None]
+            self._ask(
+                [self._prompt(question, mask) for mask in new],
+                [rows[kept_text(mask)] for mask in new],
+                "again",
+            )
+            return np.full(len(masks), math.nan)  # read from the rows, by the analysis
+
+        unit = 1.0
+        if self._reads:
+            score(np.ones((1, k), dtype=bool))
+            unit = float(rows["1" * k].get("n_tokens") or 1)
+        groups = self._groups(question)
+        play(Game(k, score, unit, score, None if self._reads else again), self._plan, groups)
+        for group in groups:
+            rows["".join("01"[i not in group] for i in range(k))]["near_duplicates"] = True
+        return list(rows.values()), [row for row in claims if row["claim_id"] in texts]
+
+    def _groups(self, question: AskedQuestion) -> list[list[int]]:
+        """Return near-duplicates; none, and a note, where texts cannot be embedded."""
+        texts = [one["text"] or "" for one in question.passages]
+        try:
+            return near_duplicates(texts, shared_embedder().embed)
+        except BackendError as error:
+            self._without_groups = f"Near-duplicates were not looked for: {error}"
+            return []
+
+    def _claims(self, question: AskedQuestion) -> dict[str, str]:
+        """Return the claims to read: of an answer with one claim, that one is the answer."""
+        if not self._reads:
+            return {}
+        own = [row for row in question.filled["claims"] if row["side"] != "reference" and row["text"].strip()]
+        return {row["claim_id"]: row["text"] for row in own} if len(own) > 1 else {}
+
+    def _row(self, question: AskedQuestion, key: str, mask: Bools, order: Ints | None) -> _Row:
+        ids = [one["passage_id"] for one in question.passages]
+        return {
+            "query_id": question.query_id, "ablation_id": key, "kept": kept_text(mask),
+            "order": None if order is None else [ids[i] for i in order],
+            "near_duplicates": None, "answer": None, "answer_status": None, "again": None, "logprob": None, "n_tokens": None,
+        }  # fmt: skip
+
+    def _prompt(self, question: AskedQuestion, mask: Bools, order: Ints | None = None) -> tuple[Message, ...]:
+        # Labels are places, so that nothing but the order of the texts changes; left-out ones leave a gap.
+        passages = question.numbered
+        turn = range(len(passages)) if order is None else order.tolist()
+        shown = [(place, *passages[i][1:]) for place, i in enumerate(turn, start=1) if mask[i]]
+        if prompt_style(self._style).apart:  # a function knows its passages by their own numbers
+            shown = [passages[i] for i in turn if mask[i]]
+        return answer_messages(str(question.query["question"]), shown, self._style)
+
+    def _read(
+        self,
+        prompts: Sequence[tuple[Message, ...]],
+        made: Sequence[_Row],
+        answer: str,
+        claims: Mapping[str, str],
+    ) -> list[_Row]:
+        """Put log-probabilities of the answer into the rows; return those of its claims."""
+        texts = [answer, *claims.values()]
+        # In one call: what prompts begin with is read once, and all texts after one prompt together.
+        pairs = [(prompt, text) for prompt in prompts for text in texts]
+        read = iter(self._asker.score(*zip(*pairs, strict=True), at_once=True)) if pairs else iter(())
+        found = []
+        for row in made:
+            tokens = next(read)
+            row |= {
+                "logprob": None if tokens is None else min(0.0, sum(tokens)),
+                "n_tokens": len(tokens) if tokens else None,
+                "answer_status": "error" if tokens is None else "answered",
+            }
+            for claim_id in claims:
+                tokens = next(read)
+                logprob = None if tokens is None else min(0.0, sum(tokens))
+                key = {name: row[name] for name in ("query_id", "ablation_id")}
+                found.append({**key, "claim_id": claim_id, "logprob": logprob})
+        return found
+
+    def _ask(self, prompts: Sequence[tuple[Message, ...]], made: Sequence[_Row], column: str) -> None:
+        """Generate answers into a column of the rows."""
+        stop, seed = prompt_style(self._style).stop, self._seed + (column == "again")
+        requests = [Request(one, seed=seed, max_tokens=self._max_tokens, stop=stop) for one in prompts]
+        for row, completion in zip(made, self._asker.ask(requests) if requests else (), strict=True):
+            row[column] = sampled(completion)
+            if column == "answer":
+                row["answer_status"] = "error" if row["answer"] is None else answer_status(row["answer"])
+
+    def plan(self, ids: Sequence[str]) -> StepPlan:
+        calls = tokens = 0
+        timed: list[Call] = []
+        for question in map(self._question, ids):
+            n = self._most(len(question.passages))
+            whole = self._prompt(question, np.ones(len(question.passages), dtype=bool))
+            calls += n
+            tokens += n * sum(len(turn.content) for turn in whole) // _CHARACTERS // 2
+            if len(timed) < 2:
+                timed.append(
+                    Call(
+                        "read",
+                        len(timed) + 1,
+                        Request(whole, max_tokens=1 if self._reads else self._max_tokens),
+                    )
+                )
+        note = "at most: no more subsets once the order of the first three passages is settled"
+        return StepPlan((), calls, tokens, tuple(timed), notes=(note,))
+
+    def _most(self, k: int) -> int:
+        """Return the most calls of a question with so many passages."""
+        plan = self._plan
+        every = 2**k <= plan.masks
+        n = 2**k if every else plan.masks + N_TEST * (1 if self._reads else 2) + _AFTER + 2
+        if plan.shapley and not every:
+            n += len(METHODS[SHAPLEY].masks(k, plan.masks, plan.seed))
+        if plan.place and k > 1:
+            n += -(-max(BUDGET, 4 * (k + 1)) // k) * k + min(_SWAPS, k - 1)
+        return n
+
+    def facts(self, run: Run) -> Mapping[str, Any]:
+        rows = run["ablations"]
+        lost = int(rows["answer_status"].eq("error").sum())
+        notes = [self._without_groups] if self._without_groups else []
+        if lost:
+            notes.append(f"{count(lost, 'subset')} of passages could not be measured; run the step again.")
+        return {"notes": notes, "by": self.settings["by"]}
+
+
+def _answer(question: AskedQuestion) -> str:
+    """Return the answer to explain; none where it is empty, failed, or a passage has no text."""
+    query = question.query
+    if query["answer_status"] in ("error", "empty") or not all(
+        (one["text"] or "").strip() for one in question.passages
+    ):
+        return ""
+    return (query["answer"] or "").strip()
+
+
+def _rows(question: AskedQuestion) -> dict[str, Mapping[str, Any]]:
+    return {row["ablation_id"]: row for row in question.filled["ablations"]}
