@@ -20,9 +20,10 @@ from core.stats import mean_interval
 
 SUPPORTS = 0.5  # least probability of a passage that supports a claim
 _QUERY = (
-    "query_id", "question", "k", "reason", "lds", "lds_low", "lds_high", "concordance", "ceiling", "n_test", "readable",
-    "settled", "n_calls", "n_failed", "n_either", "n_both", "n_near_duplicates", "drop_1", "drop_1_random", "drop_3",
-    "drop_3_random", "drop_5", "drop_5_random", "passage_share", "slot_share", "slot_p_value", "swap",
+    "query_id", "question", "k", "reason", "lds", "lds_low", "lds_high", "concordance", "ceiling", "n_test",
+    "readable", "settled", "n_calls", "n_failed", "n_either", "n_both", "n_near_duplicates", "drop_1",
+    "drop_1_random", "drop_3", "drop_3_random", "drop_5", "drop_5_random", "passage_share", "slot_share",
+    "slot_p_value", "swap",
 )  # fmt: skip
 _PASSAGE = (
     "query_id", "passage_id", "slot", "title", "score", "low", "high", "banzhaf", "shapley", "shapley_low",
@@ -63,11 +64,12 @@ class AttributionAnalysis:
     Attributes
     ----------
     queries : DataFrame
-        One row per question, in the run's order: ``query_id, question, k``; ``reason`` why the LDS is undefined;
-        ``lds, lds_low, lds_high, concordance, ceiling, n_test, readable`` as in
-        `core.attribution.faithfulness.Faithfulness`; ``settled`` places, ``n_calls``, ``n_failed``; ``n_either``
-        and ``n_both`` pairs, missing where too few subsets were measured; ``n_near_duplicates`` passages;
-        ``drop_1, drop_3, drop_5`` and ``drop_<m>_random``; ``passage_share, slot_share, slot_p_value``, ``swap``.
+        One row per question, in the run's order: ``query_id, question, k``; ``reason`` why the LDS is
+        undefined; ``lds, lds_low, lds_high, concordance, ceiling, n_test, readable`` as in
+        `core.attribution.faithfulness.Faithfulness`; ``settled`` places, ``n_calls``, ``n_failed``;
+        ``n_either`` and ``n_both`` pairs, missing where too few subsets were measured; ``n_near_duplicates``
+        passages; ``drop_1, drop_3, drop_5`` and ``drop_<m>_random``; ``passage_share, slot_share,
+        slot_p_value``, ``swap``.
     passages : DataFrame
         One row per passage of these questions, in prompt order: ``query_id, passage_id, slot, title``;
         ``score, low, high`` of the surrogate, ``banzhaf``, ``shapley, shapley_low, shapley_high``;
@@ -181,7 +183,7 @@ def _query(found: Found) -> dict[str, Any]:
         "n_near_duplicates": sum(len(group) for group, *_ in found.groups),
         **drops,
         **({} if place is None else {
-            "passage_share": place.passage_share, "slot_share": place.slot_share, "slot_p_value": place.slot_p_value,
+            name: getattr(place, name) for name in ("passage_share", "slot_share", "slot_p_value")
         }),
         "swap": float(np.nanmean(found.swaps)) if np.isfinite(found.swaps).any() else math.nan,
     }  # fmt: skip
@@ -211,7 +213,8 @@ def _passages(
 def _pairs(key: str, shown: Sequence[Mapping[str, Any]], found: Found) -> list[dict[str, Any]]:
     return [
         {
-            "query_id": key, "first": shown[one.first]["passage_id"], "second": shown[one.second]["passage_id"],
+            "query_id": key,
+            "first": shown[one.first]["passage_id"], "second": shown[one.second]["passage_id"],
             "first_slot": one.first + 1, "second_slot": one.second + 1, "interaction": one.interaction,
             "low": one.low, "high": one.high, "p_value": one.p_value, "either": one.either,
         }

@@ -1,4 +1,4 @@
-"""What attribution says of a run: whether its bars can be read, redundant passages, and the place in the prompt."""
+"""What attribution says of a run: whether its bars can be read, pairs of passages, and places."""
 
 from __future__ import annotations
 
@@ -32,24 +32,28 @@ def _readable(analysis: AttributionAnalysis) -> Sequence[Finding]:
     share = wilson_interval(n / of, of)
     right = percent(float(q["concordance"].mean()))
     told = f"of two removals the scores tell the worse one in {right} of cases (50 % by chance)"
-    ids = tuple(
-        q.sort_values("lds", kind="stable").loc[lambda rows: ~rows["readable"].astype(bool), "query_id"]
-    )
+    worst = q.sort_values("lds", kind="stable")
+    ids = tuple(worst["query_id"][~worst["readable"].astype(bool)])
     if 2 * n > of:
         return (
             Finding(
-                "readable", f"In {part(n, of, 'question')} the bars of influence cannot be read: they predict removals no better than chance.",
-                n, of, share, advice="Do not read these bars. Measure more subsets of the passages, or read the claims instead.",
+                "readable",
+                f"In {part(n, of, 'question')} the bars of influence cannot be read: they predict removals "
+                "no better than chance.",
+                n, of, share,
+                advice="Do not read these bars. Measure more subsets of the passages, or read the claims.",
                 query_ids=ids, tone=UNCLEAR, label="Bars cannot be read", reads="whose bars cannot be read",
-                clause=f"in {part(n, of, 'question')} influence cannot be read",
+                clause=f"in {part(n, of, 'question')} the bars of influence cannot be read",
             ),
         )  # fmt: skip
     but = f" Not in {n:,}: do not read the bars there." if n else ""
     return (
         Finding(
-            "readable", f"The scores of {part(of - n, of, 'question')} predict what leaving passages out does: {told}.{but}",
+            "readable",
+            f"The scores of {part(of - n, of, 'question')} predict what leaving passages out does: {told}."
+            f"{but}",
             of - n, of, wilson_interval(1 - n / of, of), expected_by_chance=_BY_MISTAKE * of, tone=GOOD,
-            query_ids=ids, label="Bars can be read", reads="whose bars cannot be read" if n else "with scores",
+            query_ids=ids, label="Bars can be read", reads="whose bars cannot be read",
         ),
     )  # fmt: skip
 
@@ -77,11 +81,15 @@ def _pairs(analysis: AttributionAnalysis) -> Sequence[Finding]:
         share = wilson_interval(n / of, of)
         found.append(
             Finding(
-                name, f"In {part(n, of, 'question')} {what}{such}; chance alone gives at most {number(LEVEL * of, '{:.1f}')}.",
-                n, of, share, LEVEL * of, float(binom.sf(n - 1, of, LEVEL)), graded(LOSS if either else NOTE, share),
+                name,
+                f"In {part(n, of, 'question')} {what}{such}; chance alone gives at most "
+                f"{number(LEVEL * of, '{:.1f}')}.",
+                n, of, share, LEVEL * of, float(binom.sf(n - 1, of, LEVEL)),
+                graded(LOSS if either else NOTE, share),
                 METRICS[name].advice, tuple(ids), tone=BAD,
                 label=METRICS[name].title, reads=f"where {what}", topic="attribution",
-                clause=f"in {part(n, of, 'question')} {what}, so that leaving out one shows no influence" if either else "",
+                clause=f"in {part(n, of, 'question')} {what}, so that leaving out one shows no influence"
+                if either else "",
             )
         )  # fmt: skip
     return found
@@ -96,9 +104,9 @@ def _duplicates(analysis: AttributionAnalysis) -> Sequence[Finding]:
     share = wilson_interval(n / of, of)
     return (
         Finding(
-            "near_duplicates", f"In {part(n, of, 'question')} the prompt has near-duplicate passages.", n, of, share,
-            severity=graded(LOSS, share), advice=METRICS["near_duplicates"].advice, query_ids=tuple(has["query_id"]),
-            label="Near-duplicates", reads="with near-duplicate passages",
+            "near_duplicates", f"In {part(n, of, 'question')} the prompt has near-duplicate passages.",
+            n, of, share, severity=graded(LOSS, share), advice=METRICS["near_duplicates"].advice,
+            query_ids=tuple(has["query_id"]), label="Near-duplicates", reads="with near-duplicate passages",
         ),
     )  # fmt: skip
 
@@ -110,23 +118,23 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
         return ()
     shares = q["slot_share"].to_numpy()
     p_value = float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0
-    best, worst = (slots.loc[slots["mean"].idxmax()], slots.loc[slots["mean"].idxmin()])
-    passages = percent(max(0.0, float(q["passage_share"].mean())))
+    passages, places = (percent(max(0.0, float(q[name].mean()))) for name in ("passage_share", "slot_share"))
     said = (
-        f"{percent(max(0.0, float(shares.mean())))} of the variance of the answer's score depends on the place in the prompt "
-        f"and {passages} on the passage, over {count(len(q), 'question')}"
+        f"{places} of the variance of the answer's score depends on the place in the prompt and {passages} on "
+        f"the passage, over {count(len(q), 'question')}"
     )
     unclear = Finding(
-        "slot_share", f"That the place in the prompt matters cannot be told from chance: {said}.", len(q), len(q),
+        "slot_share", f"That the place in the prompt matters cannot be told from chance: {said}.",
+        len(q), len(q),
         p_value=p_value, tone=UNCLEAR, label="Place in the prompt", reads="measured in other orders",
         query_ids=tuple(q.sort_values("slot_p_value", kind="stable")["query_id"]),
     )  # fmt: skip
     if shares.mean() <= 0:
         return (unclear,)
-    claim = f"what stands at place {_ends(best)} counts most and at place {_ends(worst)} least, whatever passage it is"
+    claim = f"the place in the prompt matters{_ends(slots)}"
     return (
         Finding(
-            "slot_share", f"The place in the prompt matters: {claim}. {said[:1].upper()}{said[1:]}.", len(q), len(q),
+            "slot_share", f"{claim[:1].upper()}{claim[1:]}. {said[:1].upper()}{said[1:]}.", len(q), len(q),
             p_value=p_value, severity=graded(LOSS), advice=METRICS["slot_share"].advice, tone=BAD,
             label="Place in the prompt", reads="measured in other orders", query_ids=unclear.query_ids,
             clause=claim, fix="ranking:improve", topic="order", otherwise=unclear,
@@ -134,5 +142,13 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
     )  # fmt: skip
 
 
-def _ends(row: pd.Series) -> str:
-    return f"{int(row['slot'])} ({number(row['mean'])}, 95 % interval {number(row['low'])} to {number(row['high'])})"
+def _ends(slots: pd.DataFrame) -> str:
+    """Name the places whose mean effect differs from that of all places."""
+    most, least = slots.loc[slots["mean"].idxmax()], slots.loc[slots["mean"].idxmin()]
+    named = [
+        f"{what} at place {int(row['slot'])} ({number(row['mean'])}, 95 % interval {number(row['low'])} to "
+        f"{number(row['high'])})"
+        for what, row, clear in (("most", most, most["low"] > 0), ("least", least, least["high"] < 0))
+        if clear
+    ]
+    return f": a passage counts {' and '.join(named)}" if named else ""

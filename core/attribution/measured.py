@@ -1,7 +1,7 @@
-"""From the rows of a run to games: the same masks are asked for when they are measured and when they are read.
+"""From the rows of a run to games, and back.
 
-`attribute` decides by what it saw which masks come next, and always in the same way. So the analysis plays the
-same game again, on the measurements that the step has kept, and what it misses is what is still to be measured.
+`attribute` decides by what it saw which masks come next, and always in the same way. So the analysis plays
+the same game again on the measurements that the step has kept; what it misses is still to be measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAME = 0.9  # cosine similarity of two passages that say nearly the same
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured of each question: most masks of the method, whether Shapley's and the places', seed."""
+    """What is measured of each question; see `core.attribution.step.AttributionStep`."""
 
     masks: int = 64
     shapley: bool = False

@@ -54,8 +54,8 @@ class Method:
     """A way to score passages: the masks that it needs, and what it makes of them.
 
     ``masks(k, budget, seed)`` are those to measure first; ``fit(masks, values, unit)`` makes the scores,
-    where ``unit`` divides the values for a penalty that must not depend on the answer's length; NaN values are
-    failed measurements. ``random``
+    where ``unit`` divides the values for a penalty that must not depend on the answer's length; NaN values
+    are failed measurements. ``random``
     tells whether its masks are drawn uniformly, so that more of them may follow.
     """
 
@@ -71,7 +71,7 @@ class Method:
         return self.name
 
 
-def leave_one_out(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
+def leave_one_out(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
     """Score of all passages minus the score without this one; k + 1 calls.
 
     Koh & Liang 2017 and many before. It sees nothing of a passage whose evidence another one holds too.
@@ -106,7 +106,7 @@ def surrogate(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
     return Fit(scores, pairs, _least_squares(masks, values)[1])
 
 
-def banzhaf(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
+def banzhaf(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
     """Mean difference that a passage makes to random subsets of the others, by least squares; 32 calls.
 
     The Banzhaf value, of which regression on uniform masks is the unbiased estimate of least variance among
@@ -118,7 +118,7 @@ def banzhaf(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
     return Fit(scores, np.zeros((k, k)), interval)
 
 
-def exact(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
+def exact(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
     """Banzhaf value and interaction of every pair from all 2^k masks: no sampling, no interval.
 
     >>> found = exact(all_masks(2), np.array([0.0, 0.0, 0.0, 1.0]))  # both are needed
@@ -126,7 +126,7 @@ def exact(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
     ([0.5, 0.5], 1.0)
     """
     if np.isnan(values).any():
-        return banzhaf(masks, values, unit)  # some masks are missing: an estimate, with its interval
+        return banzhaf(masks, values)  # some masks are missing: an estimate, with its interval
     k = masks.shape[1]
     sign = np.where(masks, 1.0, -1.0)
     scores = sign.T @ values * 2 / len(masks)
@@ -135,7 +135,7 @@ def exact(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
     return Fit(scores, pairs.reshape(k, k), np.repeat(scores[:, None], 2, axis=1))
 
 
-def shapley(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
+def shapley(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
     """Shapley value: a passage's mean contribution when passages arrive in random order.
 
     The only way to share the whole gain of all passages that treats equals equally (Shapley 1953). With all
@@ -213,7 +213,7 @@ def _orders(k: int, budget: int, seed: int) -> Bools:
     return chains(k, 2 * pairs, seed).reshape(-1, k)
 
 
-def _every(k: int, budget: int, seed: int) -> Bools:
+def _every(k: int, _budget: int, _seed: int) -> Bools:
     if k > MOST_EXACT:
         raise InputError(f"method exact needs at most {MOST_EXACT} passages, got {k}: take the surrogate.")
     return all_masks(k)
@@ -224,13 +224,13 @@ METHODS: dict[str, Method] = {
     for one in (
         Method(LEAVE_ONE_OUT, "Leave one out", PREDICT,
                "Each passage left out once. Blind to evidence that another passage holds too.",
-               lambda k, budget, seed: one_left_out(k), leave_one_out),
+               lambda k, _budget, _seed: one_left_out(k), leave_one_out),
         Method(SURROGATE, "Surrogate", PREDICT,
                "A sparse linear model of random subsets, as ContextCite; with pairs from 48 subsets on.",
                _random, surrogate, random=True),
         Method(EXACT, "All subsets", PREDICT, "Every subset measured once.", _every, exact),
         Method(SHAPLEY, "Shapley", SHARE,
-               "Shares the gain of all passages among them; passages with the same evidence share its credit.",
+               "Shares the gain of all passages; those with the same evidence share its credit.",
                _orders, shapley),
         Method(BANZHAF, "Banzhaf", PREDICT,
                "The mean difference that a passage makes to random subsets of the others.",

@@ -18,8 +18,8 @@ class Split:
     ``passages`` and ``slots``, (k,) each: what the answer gains from keeping this passage, and from keeping
     whatever stands at this place, beside the mean of all places. ``passage_share`` and ``slot_share``: the
     part of the variance of the scores that each explains beyond the other, without what as many random
-    columns would explain; below 0 = less than chance. ``slot_p_value`` tests that no place matters (F test). NaN
-    where there are too few measurements.
+    columns would explain; below 0 = less than chance. ``slot_p_value`` tests that no place matters (F test).
+    NaN where there are too few measurements.
     """
 
     passages: Floats

@@ -47,8 +47,8 @@ class AttributionStep(Step):
     style, max answer tokens and seed are those of the run's own answers.
 
     Cost for a question with k passages: at most ``masks`` + 32 held-out ones + 9 calls (2^k where that is no
-    more than ``masks``), as many as ``masks`` again with ``shapley``, at least 4 (k + 1) + 4 with ``place``, and a
-    few where passages are near-duplicates. `InputError` for a value out of its range.
+    more than ``masks``), as many as ``masks`` again with ``shapley``, at least 4 (k + 1) + 4 with ``place``,
+    and a few where passages are near-duplicates. `InputError` for a value out of its range.
     """
 
     name: ClassVar[str] = "attribution"
@@ -193,7 +193,8 @@ class _Work(StepWork):
         return {
             "query_id": question.query_id, "ablation_id": key, "kept": kept_text(mask),
             "order": None if order is None else [ids[i] for i in order],
-            "near_duplicates": None, "answer": None, "answer_status": None, "again": None, "logprob": None, "n_tokens": None,
+            "near_duplicates": None, "answer": None, "answer_status": None, "again": None, "logprob": None,
+            "n_tokens": None,
         }  # fmt: skip
 
     def _prompt(self, question: AskedQuestion, mask: Bools, order: Ints | None = None) -> tuple[Message, ...]:

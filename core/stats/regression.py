@@ -10,9 +10,9 @@ from core.arrays import Floats
 def lasso(columns: Floats, values: Floats, alpha: float | None = None) -> Floats:
     """Return the weight of each column, shape (p,), in the unit of the values per unit of the column.
 
-    Columns, (n, p), are standardised for the penalty, ``alpha`` in front of the sum of absolute weights and ½n
-    under the squares; None chooses it by five-fold cross-validation. Columns without variance weigh nothing,
-    and without rows all weights are NaN. Tibshirani 1996.
+    Columns, (n, p), are standardised for the penalty, ``alpha`` in front of the sum of absolute weights and
+    1 / 2n in front of the squares; None chooses it by five-fold cross-validation. Columns
+    without variance weigh nothing, and without rows all weights are NaN. Tibshirani 1996.
     """
     from sklearn.linear_model import Lasso, LassoCV
 
