@@ -24,9 +24,9 @@ class Faithfulness:
     were not used to make the prediction, in [−1, 1], higher = better, 0 by chance; ``low`` and ``high``, 95 %
     (Fisher's z with the variance of Bonett & Wright 2000 and quantiles of Student's t). ``concordance`` in
     [0, 1]: how often, of two removals, it says which one costs the answer more; ½ by chance. ``ceiling``
-    is the LDS that measuring the same masks again reaches, 1 where the score does not vary. ``drops`` by number of passages left out: what
-    the answer loses without the first so many, and without as many random ones. NaN with a ``reason``
-    (`core.attribution.definitions.REASONS`) where undefined. Cohen-Wang et al. 2024, §3.
+    is the LDS that measuring the same masks again reaches, 1 where the score does not vary. ``drops``
+    by number of passages left out: what the answer loses without the first so many, and without as many
+    random ones. NaN with a ``reason`` (`core.attribution.definitions.REASONS`) where undefined. Cohen-Wang et al. 2024, §3.
     """
 
     lds: float = math.nan

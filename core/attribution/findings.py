@@ -120,8 +120,8 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
     p_value = float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0
     passages, places = (percent(max(0.0, float(q[name].mean()))) for name in ("passage_share", "slot_share"))
     said = (
-        f"{places} of the variance of the answer's score depends on the place in the prompt and {passages} on "
-        f"the passage, over {count(len(q), 'question')}"
+        f"{places} of the variance of the answer's score depends on the place in the prompt and {passages} "
+        f"on the passage, over {count(len(q), 'question')}"
     )
     unclear = Finding(
         "slot_share", f"That the place in the prompt matters cannot be told from chance: {said}.",

@@ -15,11 +15,12 @@ from core.arrays import Bools, Floats, Ints
 class Split:
     """Effects of passages and of slots on the score of an answer, in the unit of the game.
 
-    ``passages`` and ``slots``, (k,) each: what the answer gains from keeping this passage, and from keeping
-    whatever stands at this place, beside the mean of all places. ``passage_share`` and ``slot_share``: the
-    part of the variance of the scores that each explains beyond the other, without what as many random
-    columns would explain; below 0 = less than chance. ``slot_p_value`` tests that no place matters (F test).
-    NaN where there are too few measurements.
+    ``passages``, (k,): what the answer gains from keeping this passage, wherever it stands; ``slots``, (k,):
+    how much more, or less, whatever stands at this place counts; they add up to 0. ``passage_share`` and
+    ``slot_share``: the part of the variance of the scores that differences between passages, and between
+    places, explain beyond all else, without what as many random columns would explain; below 0 = less than
+    chance. What every passage gains alike belongs to neither. ``slot_p_value`` tests that no place matters
+    (F test). NaN where there are too few measurements.
     """
 
     passages: Floats
@@ -39,31 +40,31 @@ def split(masks: Bools, orders: Ints, values: Floats) -> Split:
     neither effect can pass for the other.
     """
     n, k = masks.shape
-    at_place = np.take_along_axis(masks, orders, axis=1) - 0.5
-    by_passage = masks - 0.5
-    # Places sum to 0: their mean is that of the passages.
-    by_slot = at_place[:, :-1] - at_place[:, -1:] if k > 1 else at_place[:, :0]
-    one = np.ones((n, 1))
-    both = np.hstack([one, by_passage, by_slot])
+    at_place = np.take_along_axis(masks, orders, axis=1)
+    common = np.column_stack([np.ones(n), masks.sum(axis=1) - k / 2])
+    # Differences add up to 0: those to the last one say all.
+    by_passage, by_slot = (part[:, :-1] - part[:, -1:].astype(float) for part in (masks, at_place))
+    both = np.hstack([common, by_passage, by_slot])
     free = n - both.shape[1]
-    if free < 2 or np.linalg.matrix_rank(both) < both.shape[1] or np.ptp(values) == 0:
+    if k < 2 or free < 2 or np.linalg.matrix_rank(both) < both.shape[1] or np.ptp(values) == 0:
         nothing = np.full(k, np.nan)
         return Split(nothing, nothing, math.nan, math.nan, math.nan, n)
     beta = np.linalg.lstsq(both, values)[0]
-    slots = beta[k + 1 :]
+    passages, slots = (np.append(part, -part.sum()) for part in (beta[2 : k + 1], beta[k + 1 :]))
     error = _rest(both, values)
     without_slots, without_passages = (
-        _rest(np.hstack([one, part]), values) for part in (by_passage, by_slot)
+        _rest(np.hstack([common, part]), values) for part in (by_passage, by_slot)
     )
     total = float(np.sum((values - values.mean()) ** 2))
     mean_error = error / free
     tested = (without_slots - error) / (k - 1)
     p_value = float(fisher.sf(tested / mean_error, k - 1, free)) if mean_error > 1e-12 * total else 0.0
+    by_chance = (k - 1) * mean_error
     return Split(
-        beta[1 : k + 1],
-        np.append(slots, -slots.sum()),
-        (without_passages - error - k * mean_error) / total,
-        (without_slots - error - (k - 1) * mean_error) / total,
+        beta[1] + passages,
+        slots,
+        (without_passages - error - by_chance) / total,
+        (without_slots - error - by_chance) / total,
         p_value,
         n,
     )
