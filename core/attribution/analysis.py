@@ -17,6 +17,7 @@ from core.attribution.methods import BANZHAF
 from core.rows import dicts_of
 from core.run import Run
 from core.stats import mean_interval
+from core.text.overlap import rouge_l
 
 SUPPORTS = 0.5  # least probability of a passage that supports a claim
 _QUERY = (
@@ -76,7 +77,8 @@ class AttributionAnalysis:
         ``passage_effect``, and ``slot_effect`` of the place at which it stands.
     pairs, groups, claims : DataFrame
         Pairs that do not add up (`core.attribution.pairs.Pair`); near-duplicates with what is lost without
-        all of them and, in ``alone``, without each; scores of every passage for every claim, beside its
+        all of them and, in ``alone``, without each; Banzhaf values of every passage for every claim (of its
+        log-probability, or of the share of its words in the answer, ROUGE-L recall), beside its
         ``support`` (NaN unknown), with ``is_first`` for the passage that matters most (its interval above 0)
         and ``disagrees`` where it does not support the claim and another passage does.
     by : {"logprob", "rouge"}
@@ -145,7 +147,7 @@ def analyse(run: Run) -> AttributionAnalysis:
         ]
         if found.place is not None:
             effects.append(found.place.slots)
-        tables["claims"] += _claims(key, shown, claims_of(key), claimed(key), support_of(key), plan)
+        tables["claims"] += _claims(key, shown, rows, claims_of(key), claimed(key), support_of(key), plan)
     by = LOGPROB if run["ablations"]["logprob"].notna().any() else ROUGE
     columns = {"queries": _QUERY, "passages": _PASSAGE, "pairs": _PAIR, "groups": _GROUP, "claims": _CLAIM}
     frames = {name: pd.DataFrame(rows, columns=[*columns[name]]) for name, rows in tables.items()}
@@ -234,6 +236,7 @@ def _groups(rows: Mapping[str, Mapping[str, Any]], k: int) -> list[list[int]]:
 def _claims(
     key: str,
     shown: Sequence[Mapping[str, Any]],
+    ablations: Mapping[str, Mapping[str, Any]],
     claims: Sequence[Mapping[str, Any]],
     claimed: Sequence[Mapping[str, Any]],
     support: Sequence[Mapping[str, Any]],
@@ -241,11 +244,17 @@ def _claims(
 ) -> list[dict[str, Any]]:
     known = {(row["claim_id"], row["passage_id"]): row["probability"] for row in support}
     found = []
-    for claim in claims:
+    own = [claim for claim in claims if claim["side"] != "reference" and claim["text"].strip()]
+    for claim in own if len(own) > 1 else ():  # the only claim is the answer
         rows = {
             row["ablation_id"]: float(row["logprob"])
             for row in claimed
             if row["claim_id"] == claim["claim_id"] and row["logprob"] is not None
+        }
+        rows = rows or {
+            name: rouge_l(claim["text"], row["answer"]).recall
+            for name, row in ablations.items()
+            if row["answer"] is not None
         }
         if not rows:
             continue

@@ -26,7 +26,8 @@ class Faithfulness:
     [0, 1]: how often, of two removals, it says which one costs the answer more; ½ by chance. ``ceiling``
     is the LDS that measuring the same masks again reaches, 1 where the score does not vary. ``drops``
     by number of passages left out: what the answer loses without the first so many, and without as many
-    random ones. NaN with a ``reason`` (`core.attribution.definitions.REASONS`) where undefined. Cohen-Wang et al. 2024, §3.
+    random ones. NaN with a ``reason`` (`core.attribution.definitions.REASONS`) where undefined.
+    Cohen-Wang et al. 2024, §3.
     """
 
     lds: float = math.nan

@@ -103,7 +103,7 @@ def recorded(k: int, answer: str, rows: Mapping[str, Mapping[str, Any]]) -> tupl
 
 
 def claim_game(k: int, rows: Mapping[str, float], text: str) -> Game:
-    """Return the game of one claim on its log-probabilities by ablation."""
+    """Return the game of one claim on its scores by ablation."""
 
     def score(masks: Bools) -> Floats:
         return np.array([rows.get(kept_text(mask), math.nan) for mask in masks], dtype=np.float64)

@@ -50,7 +50,8 @@ def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pai
     From about `WITH_PAIRS` random masks on, (n, k), or all of them; of fewer nothing. What single passages
     explain is taken out first; pairs are then added one by one while the best of those left has a p-value
     below ``level`` over their number (Bonferroni). Where only single passages act, a
-    pair is found with probability ``level`` at most. All masks without noise leave no error to test against: then what is not 0 is reported.
+    pair is found with probability ``level`` at most. All masks without noise leave no error to test against:
+    then what is not 0 is reported.
 
     >>> from core.attribution.masks import all_masks
     >>> masks = all_masks(3)
