@@ -151,7 +151,8 @@ ABLATIONS = Table(
         Column("ablation_id", "str", "Identifies the ablation within its question.", required=True),
         Column("kept", "str", "One character per passage in slot order: 1 kept, 0 left out.", required=True),
         Column("order", "list", "Passage ids in prompt order, where the order was changed."),
-        Column("near_duplicates", "bool", "Whether the passages left out are near-duplicates of each other."),
+        Column("near_duplicates", "bool", "Of passages that were left out because they belong together: whether they are "
+               "near-duplicates; false: they support the same claims."),
         Column("answer", "str", "The answer under this ablation, where it was generated."),
         Column("answer_status", "str", "Status of this answer, or of reading the baseline answer.", values=ANSWER_STATUS),
         Column("again", "str", "The answer when asked once more under another seed."),

@@ -12,14 +12,13 @@ import pandas as pd
 
 from core.arrays import Floats
 from core.attribution.attribute import Attribution, attribute
-from core.attribution.measured import LOGPROB, ROUGE, Found, Plan, claim_game, play, recorded
+from core.attribution.measured import LOGPROB, ROUGE, SUPPORTS, Found, Plan, claim_game, play, recorded
 from core.attribution.methods import BANZHAF
 from core.rows import dicts_of
 from core.run import Run
 from core.stats import mean_interval
 from core.text.overlap import rouge_l
 
-SUPPORTS = 0.5  # least probability of a passage that supports a claim
 _QUERY = (
     "query_id", "question", "k", "reason", "lds", "lds_low", "lds_high", "concordance", "ceiling", "n_test",
     "readable", "settled", "n_calls", "n_failed", "n_either", "n_both", "n_near_duplicates", "drop_1",
@@ -42,7 +41,7 @@ _PAIR = (
     "p_value",
     "either",
 )
-_GROUP = ("query_id", "slots", "together", "alone")
+_GROUP = ("query_id", "slots", "near_duplicates", "together", "alone")
 _CLAIM = (
     "query_id",
     "claim_id",
@@ -76,11 +75,12 @@ class AttributionAnalysis:
         ``score, low, high`` of the surrogate, ``banzhaf``, ``shapley, shapley_low, shapley_high``;
         ``passage_effect``, and ``slot_effect`` of the place at which it stands.
     pairs, groups, claims : DataFrame
-        Pairs that do not add up (`core.attribution.pairs.Pair`); near-duplicates with what is lost without
-        all of them and, in ``alone``, without each; Banzhaf values of every passage for every claim (of its
-        log-probability, or of the share of its words in the answer, ROUGE-L recall), beside its
-        ``support`` (NaN unknown), with ``is_first`` for the passage that matters most (its interval above 0)
-        and ``disagrees`` where it does not support the claim and another passage does.
+        Pairs that do not add up (`core.attribution.pairs.Pair`). Passages that belong together, as
+        ``near_duplicates`` or because they support the same claims, with what is lost without all of them
+        and, in ``alone``, without each. Banzhaf values of every passage for every claim (of its
+        log-probability, or of the share of its words in the answer, ROUGE-L recall), beside its ``support``
+        (NaN unknown), with ``is_first`` for the passage that matters most (its interval above 0) and
+        ``disagrees`` where it does not support the claim and another passage does.
     by : {"logprob", "rouge"}
         What the scores are: nats of the log-probability, or ROUGE-L F1 of generated answers.
     slots : DataFrame
@@ -136,13 +136,20 @@ def analyse(run: Run) -> AttributionAnalysis:
             continue
         game, _ = recorded(len(shown), answer.strip(), rows)
         groups = _groups(rows, len(shown))
-        found = play(game, plan, groups)
+        found = play(game, plan, [*groups])
         banzhaf = attribute(game, BANZHAF, plan.masks, plan.seed)
-        tables["queries"].append({**own, **_query(found)})
+        near = {slot for group, is_near in groups.items() if is_near for slot in group}
+        tables["queries"].append({**own, **_query(found), "n_near_duplicates": len(near)})
         tables["passages"] += _passages(key, shown, found, banzhaf)
         tables["pairs"] += _pairs(key, shown, found)
         tables["groups"] += [
-            {"query_id": key, "slots": [i + 1 for i in group], "together": together, "alone": list(each)}
+            {
+                "query_id": key,
+                "slots": [i + 1 for i in group],
+                "near_duplicates": groups[group],
+                "together": together,
+                "alone": list(each),
+            }
             for group, together, each in found.groups
         ]
         if found.place is not None:
@@ -182,7 +189,6 @@ def _query(found: Found) -> dict[str, Any]:
         "settled": one.settled, "n_calls": one.n_calls, "n_failed": one.n_failed,
         "n_either": None if not one.looked_for_pairs else sum(pair.either for pair in one.pairs),
         "n_both": None if not one.looked_for_pairs else sum(not pair.either for pair in one.pairs),
-        "n_near_duplicates": sum(len(group) for group, *_ in found.groups),
         **drops,
         **({} if place is None else {
             name: getattr(place, name) for name in ("passage_share", "slot_share", "slot_p_value")
@@ -224,13 +230,13 @@ def _pairs(key: str, shown: Sequence[Mapping[str, Any]], found: Found) -> list[d
     ]  # fmt: skip
 
 
-def _groups(rows: Mapping[str, Mapping[str, Any]], k: int) -> list[list[int]]:
-    """Return the near-duplicates that the step found: it keeps them with the ablation of all of them."""
-    return [
-        [i for i in range(k) if row["kept"][i] == "0"]
+def _groups(rows: Mapping[str, Mapping[str, Any]], k: int) -> dict[tuple[int, ...], bool]:
+    """Return the passages that the step left out together, and whether they are near-duplicates."""
+    return {
+        tuple(i for i in range(k) if row["kept"][i] == "0"): row["near_duplicates"]
         for row in rows.values()
-        if row.get("near_duplicates") and len(row["kept"]) == k
-    ]
+        if row["near_duplicates"] is not None
+    }
 
 
 def _claims(

@@ -21,6 +21,7 @@ from core.text.abstention import answer_status
 from core.text.overlap import rouge_l
 
 LOGPROB, ROUGE = "logprob", "rouge"
+SUPPORTS = 0.5  # least probability of a passage that supports a claim
 SAME = 0.9  # cosine similarity of two passages that say nearly the same
 
 
@@ -38,8 +39,8 @@ class Plan:
 class Found:
     """Everything that the masks of one question say; a part that was not measured is None or empty.
 
-    ``groups`` are near-duplicates, numbered from 0, with what the answer loses without all of them, and
-    without each.
+    ``groups`` are passages that belong together, numbered from 0, with what the answer loses
+    without all of them, and without each.
     """
 
     surrogate: Attribution
@@ -126,7 +127,7 @@ def _rouge(answer: str, other: str | None) -> float:
     return rouge_l(answer, other).f1
 
 
-def near_duplicates(texts: Sequence[str], embed: Callable[[Sequence[str]], Any]) -> list[list[int]]:
+def near_duplicates(texts: Sequence[str], embed: Callable[[Sequence[str]], Any]) -> list[tuple[int, ...]]:
     """Group passages that say nearly the same: cosine of their embeddings at least `SAME`, chained.
 
     Passages without words belong to no group; groups have two members or more, numbered from 0.
@@ -136,7 +137,7 @@ def near_duplicates(texts: Sequence[str], embed: Callable[[Sequence[str]], Any])
         return []
     vectors = np.asarray(embed([texts[i] for i in known]))
     alike = vectors @ vectors.T >= SAME - 1e-6
-    groups: list[list[int]] = []
+    groups: list[tuple[int, ...]] = []
     left = list(range(len(known)))
     while left:
         group = [left.pop(0)]
@@ -144,5 +145,22 @@ def near_duplicates(texts: Sequence[str], embed: Callable[[Sequence[str]], Any])
             group += new
             left = [i for i in left if i not in new]
         if len(group) > 1:
-            groups.append(sorted(known[i] for i in group))
+            groups.append(tuple(sorted(known[i] for i in group)))
     return groups
+
+
+def same_support(passage_ids: Sequence[str], support: Sequence[Mapping[str, Any]]) -> list[tuple[int, ...]]:
+    """Group passages that support the same claims, one or more, by rows of the table ``support``.
+
+    >>> found = {"a": 0.9, "b": 0.1, "c": 0.8}
+    >>> rows = [{"passage_id": one, "claim_id": "1", "probability": p} for one, p in found.items()]
+    >>> same_support(["a", "b", "c"], rows)
+    [(0, 2)]
+    """
+    groups: dict[frozenset[str], list[int]] = {}
+    for i, passage_id in enumerate(passage_ids):
+        of = (row for row in support if row["passage_id"] == passage_id and row["probability"] is not None)
+        claims = frozenset(row["claim_id"] for row in of if row["probability"] >= SUPPORTS)
+        if claims:
+            groups.setdefault(claims, []).append(i)
+    return [tuple(group) for group in groups.values() if len(group) > 1]

@@ -11,7 +11,16 @@ import numpy as np
 
 from core.arrays import Bools, Floats, Ints
 from core.attribution.attribute import BUDGET, N_TEST, Game
-from core.attribution.measured import Plan, ablation_id, kept_text, likeness, near_duplicates, play, recorded
+from core.attribution.measured import (
+    Plan,
+    ablation_id,
+    kept_text,
+    likeness,
+    near_duplicates,
+    play,
+    recorded,
+    same_support,
+)
 from core.attribution.methods import METHODS, SHAPLEY
 from core.errors import BackendError
 from core.llm.embeddings import shared_embedder
@@ -99,7 +108,7 @@ class _Work(StepWork):
         self.settings = {**asdict(plan), "style": self._style, "by": "logprob" if self._reads else "rouge"}
         self.parallel = not self._reads
         self._plan, self._asker = plan, asker
-        self._question = questions_of(run, ("ablations", "ablated_claims", "claims"))
+        self._question = questions_of(run, ("ablations", "ablated_claims", "claims", "support"))
         self._without_groups = ""
 
     def todo(self, run: Run) -> Sequence[str]:
@@ -167,19 +176,24 @@ class _Work(StepWork):
             score(np.ones((1, k), dtype=bool))
             unit = float(rows["1" * k].get("n_tokens") or 1)
         groups = self._groups(question)
-        play(Game(k, score, unit, score, None if self._reads else again), self._plan, groups)
-        for group in groups:
-            rows["".join("01"[i not in group] for i in range(k))]["near_duplicates"] = True
+        play(Game(k, score, unit, score, None if self._reads else again), self._plan, [*groups])
+        for group, near in groups.items():
+            rows["".join("01"[i not in group] for i in range(k))]["near_duplicates"] = near
         return list(rows.values()), [row for row in claims if row["claim_id"] in texts]
 
-    def _groups(self, question: AskedQuestion) -> list[list[int]]:
-        """Return near-duplicates; none, and a note, where texts cannot be embedded."""
+    def _groups(self, question: AskedQuestion) -> dict[tuple[int, ...], bool]:
+        """Return what to leave out together: near-duplicates, True, and passages of the same support, False.
+
+        No near-duplicates, and a note, where texts cannot be embedded.
+        """
+        ids = [one["passage_id"] for one in question.passages]
+        found = dict.fromkeys(same_support(ids, question.filled["support"]), False)
         texts = [one["text"] or "" for one in question.passages]
         try:
-            return near_duplicates(texts, shared_embedder().embed)
+            found |= dict.fromkeys(near_duplicates(texts, shared_embedder().embed), True)
         except BackendError as error:
             self._without_groups = f"Near-duplicates were not looked for: {error}"
-            return []
+        return {group: near for group, near in found.items() if len(group) < len(ids)}
 
     def _claims(self, question: AskedQuestion) -> dict[str, str]:
         """Return the claims to read: of an answer with one claim, that one is the answer."""
