@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from core.arrays import Floats
-from core.attribution.attribute import Attribution, attribute
+from core.attribution.attribute import attribute
 from core.attribution.measured import LOGPROB, ROUGE, SUPPORTS, Found, Plan, claim_game, play, recorded
 from core.attribution.methods import BANZHAF
 from core.rows import dicts_of
@@ -26,7 +26,7 @@ _QUERY = (
     "slot_p_value", "swap",
 )  # fmt: skip
 _PASSAGE = (
-    "query_id", "passage_id", "slot", "title", "score", "low", "high", "banzhaf", "shapley", "shapley_low",
+    "query_id", "passage_id", "slot", "title", "score", "low", "high", "shapley", "shapley_low",
     "shapley_high", "passage_effect", "slot_effect",
 )  # fmt: skip
 _PAIR = (
@@ -72,7 +72,7 @@ class AttributionAnalysis:
         slot_p_value``, ``swap``.
     passages : DataFrame
         One row per passage of these questions, in prompt order: ``query_id, passage_id, slot, title``;
-        ``score, low, high`` of the surrogate, ``banzhaf``, ``shapley, shapley_low, shapley_high``;
+        ``score, low, high`` of the surrogate, ``shapley, shapley_low, shapley_high``;
         ``passage_effect``, and ``slot_effect`` of the place at which it stands.
     pairs, groups, claims : DataFrame
         Pairs that do not add up (`core.attribution.pairs.Pair`). Passages that belong together, as
@@ -137,10 +137,11 @@ def analyse(run: Run) -> AttributionAnalysis:
         game, _ = recorded(len(shown), answer.strip(), rows)
         groups = _groups(rows, len(shown))
         found = play(game, plan, [*groups])
-        banzhaf = attribute(game, BANZHAF, plan.masks, plan.seed)
         near = {slot for group, is_near in groups.items() if is_near for slot in group}
-        tables["queries"].append({**own, **_query(found), "n_near_duplicates": len(near)})
-        tables["passages"] += _passages(key, shown, found, banzhaf)
+        failed = sum(row["answer_status"] == "error" for row in rows.values())
+        counts = {"n_calls": len(rows), "n_failed": failed, "n_near_duplicates": len(near)}
+        tables["queries"].append({**own, **_query(found), **counts})
+        tables["passages"] += _passages(key, shown, found)
         tables["pairs"] += _pairs(key, shown, found)
         tables["groups"] += [
             {
@@ -186,7 +187,7 @@ def _query(found: Found) -> dict[str, Any]:
     return {
         "reason": said.reason, "lds": said.lds, "lds_low": said.low, "lds_high": said.high,
         "concordance": said.concordance, "ceiling": said.ceiling, "n_test": said.n, "readable": said.readable,
-        "settled": one.settled, "n_calls": one.n_calls, "n_failed": one.n_failed,
+        "settled": one.settled,
         "n_either": None if not one.looked_for_pairs else sum(pair.either for pair in one.pairs),
         "n_both": None if not one.looked_for_pairs else sum(not pair.either for pair in one.pairs),
         **drops,
@@ -197,9 +198,7 @@ def _query(found: Found) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _passages(
-    key: str, shown: Sequence[Mapping[str, Any]], found: Found, banzhaf: Attribution
-) -> list[dict[str, Any]]:
+def _passages(key: str, shown: Sequence[Mapping[str, Any]], found: Found) -> list[dict[str, Any]]:
     nothing = np.full(len(shown), np.nan)
     shared, place = found.shapley, found.place
     ends = np.full((len(shown), 2), np.nan) if shared is None else shared.interval
@@ -208,7 +207,6 @@ def _passages(
             "query_id": key, "passage_id": one["passage_id"], "slot": i + 1, "title": one["title"],
             "score": found.surrogate.scores[i],
             "low": found.surrogate.interval[i, 0], "high": found.surrogate.interval[i, 1],
-            "banzhaf": banzhaf.scores[i],
             "shapley": math.nan if shared is None else shared.scores[i],
             "shapley_low": ends[i, 0], "shapley_high": ends[i, 1],
             "passage_effect": (nothing if place is None else place.passages)[i],
@@ -294,7 +292,7 @@ def _slots(effects: Sequence[Floats]) -> pd.DataFrame:
     """Return the mean effect of each place over the questions with as many passages as most have."""
     sizes = [len(one) for one in effects if np.isfinite(one).all()]
     k = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
-    known = np.array([one for one in effects if len(one) == k and np.isfinite(one).all()]).reshape(-1, k)
+    known = np.array([one for one in effects if len(one) == k and np.isfinite(one).all()])
     rows = []
     for slot in range(k):
         low, high = mean_interval(known[:, slot])

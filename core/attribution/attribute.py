@@ -10,7 +10,6 @@ import pandas as pd
 
 from core.arrays import Bools, Floats, Ints
 from core.attribution.faithfulness import TOP, Faithfulness, judged, left_out_one_by_one
-from core.attribution.masks import latin_square, random_masks
 from core.attribution.methods import (
     BANZHAF,
     EXACT,
@@ -26,11 +25,12 @@ from core.attribution.pairs import Pair, enough_for_pairs, interacting
 from core.attribution.place import Split, split
 from core.attribution.settling import FIRST, settled
 from core.errors import InputError
+from core.stats.designs import held_out, latin_square, random_masks
 
 BUDGET = 32
 N_TEST = 32
 ROUND = 16  # masks between two looks at whether the order is settled
-_TEST_SEED, _PLACE_SEED = 1_000_003, 2_000_003  # so that no two parts draw the same masks
+_PLACE_SEED = 2_000_003  # so that no two parts draw the same masks
 _RANDOM = 2  # times as many random passages are left out
 _SWAPS = 4
 
@@ -199,7 +199,7 @@ def _judge(
         if np.isnan(values).any():
             return Faithfulness(n=len(values), drops=drops, reason="incomplete")
         return judged(left_out_one_by_one(masks, values), values, drops=drops)
-    test = random_masks(game.k, n_test, seed + _TEST_SEED)
+    test = held_out(game.k, n_test, seed)
     own = {mask.tobytes() for mask in masks}  # what was fitted is no test
     test = test[[mask.tobytes() not in own for mask in test]]
     tested = game(test)

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from core.arrays import Bools, Floats
-from core.attribution.masks import all_masks, chains, one_left_out, random_masks
 from core.errors import InputError
 from core.stats import lasso
+from core.stats.designs import all_masks, chains, one_left_out, subsets
 
 PREDICT, SHARE = "predict", "share"
 LEAVE_ONE_OUT, SURROGATE, EXACT = "leave_one_out", "surrogate", "exact"
@@ -201,10 +201,6 @@ def _least_squares(masks: Bools, values: Floats) -> tuple[Floats, Floats]:
     return beta[1:], interval
 
 
-def _random(k: int, budget: int, seed: int) -> Bools:
-    return random_masks(k, budget, seed) if budget < 2**k else all_masks(k)
-
-
 def _orders(k: int, budget: int, seed: int) -> Bools:
     """Return chains in pairs: the two ends, none and all, cost a call once; all masks where that is less."""
     pairs = max(1, (budget - 2) // max(1, 2 * (k - 1)))
@@ -227,14 +223,14 @@ METHODS: dict[str, Method] = {
                lambda k, _budget, _seed: one_left_out(k), leave_one_out),
         Method(SURROGATE, "Surrogate", PREDICT,
                "A sparse linear model of random subsets, as ContextCite; with pairs from 48 subsets on.",
-               _random, surrogate, random=True),
+               subsets, surrogate, random=True),
         Method(EXACT, "All subsets", PREDICT, "Every subset measured once.", _every, exact),
         Method(SHAPLEY, "Shapley", SHARE,
                "Shares the gain of all passages; those with the same evidence share its credit.",
                _orders, shapley),
         Method(BANZHAF, "Banzhaf", PREDICT,
                "The mean difference that a passage makes to random subsets of the others.",
-               _random, banzhaf, random=True),
+               subsets, banzhaf, random=True),
     )
 }  # fmt: skip
 

@@ -53,7 +53,7 @@ def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pai
     pair is found with probability ``level`` at most. All masks without noise leave no error to test against:
     then what is not 0 is reported.
 
-    >>> from core.attribution.masks import all_masks
+    >>> from core.stats.designs import all_masks
     >>> masks = all_masks(3)
     >>> [(one.first, one.second, one.either) for one in interacting(masks, masks[:, :2].any(axis=1) * 1.0)]
     [(0, 1, True)]
