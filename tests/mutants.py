@@ -38,6 +38,7 @@ from core.stats import wilson_interval
 ROOT = Path(__file__).resolve().parents[1]
 # Modules, and their tests where these are not in the same folder of tests/. A later line takes a module over.
 AREAS = {
+    "attribution": ("core/attribution", ""),
     "influence": ("core/influence", ""),
     "likelihood": ("core/likelihood", ""),
     "claims": ("core/claims", ""),
