@@ -34,7 +34,8 @@ class Setting:
     """A number, switch or choice that changes an analysis: a widget, a command-line option, a part of links.
 
     ``name`` is unique among all diagnostics. A bool as ``default`` makes it a switch, a text a choice of
-    ``choices`` (where empty, the page offers them); a number lies in [``low``, ``high``].
+    ``choices`` (where empty, the page offers them), called by its ``titles`` on screen; a number lies in
+    [``low``, ``high``].
     """
 
     name: str
@@ -45,6 +46,7 @@ class Setting:
     high: float = 1.0
     step: float = 0.05
     choices: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:

@@ -60,7 +60,8 @@ def _widgets(found: Sequence[Setting]) -> None:
         st.session_state[one.name] = values[one.name]
         shown: dict[str, Any] = {"key": one.name, "help": one.help, "on_change": _set, "args": (one.name,)}
         if one.choices:
-            st.selectbox(one.title, one.choices, **shown)
+            titles = dict(zip(one.choices, one.titles or one.choices, strict=True))
+            st.selectbox(one.title, one.choices, format_func=titles.__getitem__, **shown)
         elif one.is_switch:
             st.toggle(one.title, **shown)
         else:

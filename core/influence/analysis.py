@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats, Ints, equal_sized, spearman_within, tie_spans
 from core.influence.chance import RandomRhos
-from core.influence.definitions import DEFAULT_THRESHOLD, LOGPROB, MODES, REASONS, ROUGE
-from core.influence.measured import (
-    gain_of,
-    has_ties,
-    n_repeats,
-    noise_quantiles,
-    passage_frame,
-    undefined_reasons,
-)
+from core.influence.definitions import DEFAULT_THRESHOLD, MODES, REASONS
+from core.influence.measured import has_ties, n_repeats, noise_quantiles, passage_frame, undefined_reasons
+from core.influence.measures import MEASURES, ROUGE, Measure
 from core.influence.metrics import (
     RBO_PERSISTENCE,
     dominance_within,
@@ -60,10 +55,10 @@ class InfluenceAnalysis:
         ``rank_shift`` is retrieval order minus influence rank: positive = used more than retrieved.
     as_published : bool
         Whether labels follow from ρ and the threshold alone, whatever the ties.
-    measure : {"rouge", "logprob"}
-        What influence is: 1 − ROUGE-L F1 of the answers, in [0, 1]; or the drop of the answer's
-        log-probability, in nats and of either sign. Ranks, ρ and overlap use the signed value; shares,
-        dominance, entropy and nDCG take what is below 0 as 0. A fixed answer has no noise floor.
+    measure : Measure
+        What influence is (`core.influence.measures.MEASURES`), with its unit in this run. Where it is of
+        either sign, ranks, ρ and overlap use the signed value; shares, dominance, entropy and nDCG take what
+        is below 0 as 0; and there is no noise floor.
     testable : Mapping[str, int]
         For each failure mode, the number of questions whose data could show it: a mode that no question could
         show was not tested; that is not the same as not found.
@@ -75,7 +70,7 @@ class InfluenceAnalysis:
     passages: pd.DataFrame
     threshold: float
     as_published: bool
-    measure: str
+    measure: Measure
     testable: Mapping[str, int]
     modes: pd.DataFrame = field(repr=False)
     order_of_use: OrderOfUse
@@ -121,7 +116,11 @@ class InfluenceAnalysis:
 
 
 def analyse(
-    run: Run, threshold: float = DEFAULT_THRESHOLD, as_published: bool = False, measure: str = ROUGE
+    run: Run,
+    threshold: float = DEFAULT_THRESHOLD,
+    as_published: bool = False,
+    measure: str = ROUGE,
+    attribution: Any = None,
 ) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
@@ -136,18 +135,23 @@ def analyse(
         tau in [-1, 1], else ValueError: rho >= tau is Aligned.
     as_published : bool
         Label by rho alone, as published figures do, even where ties keep every order below the threshold.
-    measure : {"rouge", "logprob"}
-        What influence is, see `InfluenceAnalysis`; by log-probability what was not scored is undefined.
+    measure : {"rouge", "logprob", "surrogate", "shapley"}
+        What influence is, see `core.influence.measures`; what was not measured is undefined.
+    attribution : AttributionAnalysis
+        That of the same run; only the last two measures need it.
     """
+    by = MEASURES[measure]
+    if by.reads_attribution:
+        by = replace(by, unit=attribution.unit)
     queries, passages = run.queries, run.passages
     n = len(queries)
     group = np.asarray(pd.Index(queries["query_id"]).get_indexer(passages["query_id"]), dtype=np.int64)
     k = np.bincount(group, minlength=n)
 
-    p = passage_frame(run, group, k, measure)
+    p = passage_frame(run, group, k, by, attribution)
     influence, order = p["influence"].to_numpy(), p["retrieval_order"].to_numpy()
-    rank, gains = p["influence_rank"].to_numpy(), gain_of(influence, measure)
-    reason = undefined_reasons(queries, influence, order, group, k, measure)
+    rank, gains = p["influence_rank"].to_numpy(), np.maximum(influence, 0.0)
+    reason = undefined_reasons(queries, influence, order, group, k, by.reason.name)
     ordered = reason.isna().to_numpy()[group]
     for name, end in zip(("best", "worst"), tie_spans(rank, group), strict=True):
         p[f"{name}_influence_rank"] = np.where(ordered, end, np.nan)
@@ -169,7 +173,7 @@ def analyse(
             "entropy": entropy,
             "entropy_normalised": normalised,
             "n_repeats": n_repeats(run),
-            "noise_quantile": np.full(n, np.nan) if measure == LOGPROB else noise_quantiles(run),
+            "noise_quantile": np.full(n, np.nan) if by.is_signed else noise_quantiles(run),
             "has_ties": has_ties(rank, group, n),
             "correct": correctness(queries).array,
             "influences": _in_retrieval_order(influence, order, group, k),
@@ -182,14 +186,14 @@ def analyse(
     p.loc[~known, "above_noise"] = pd.NA
     q["n_above_noise"] = pd.array(np.bincount(group, above, n).astype(int), dtype="Int64")
     q.loc[np.isnan(noise), "n_above_noise"] = pd.NA
-    mark_modes(run, q, p, group)
-    tested = testable_counts(run, q)
+    mark_modes(run, q, p, group, by.one_by_one)
+    tested = testable_counts(run, q, by.one_by_one)
     analysis = InfluenceAnalysis(
         queries=q,
         passages=p,
         threshold=threshold,
         as_published=as_published,
-        measure=measure,
+        measure=by,
         testable=tested,
         modes=mode_counts(q, tested),
         order_of_use=use,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from core.influence.measures import MEASURES
 from core.socket import MODE, REASON, Definition, by_name
 
-ROUGE, LOGPROB = "rouge", "logprob"
-
 METRICS = by_name(
-    Definition("influence", "Influence", "How much the answer changes when this one passage is left out.",
-        formula="1 − ROUGE-L F1(baseline, ablated); with the setting “log-probability”: log p(baseline | all) − "
-        "log p(baseline | without it)", range="[0, 1]; by log-probability any number of nats",
-        direction="higher = the passage mattered more; by log-probability below 0 = it spoke against the answer, "
+    Definition("influence", "Influence",
+        "How much the answer changes when this one passage is left out, or another measure: see the setting.",
+        formula="; ".join(f"{one.title}: {one.formula}" for one in MEASURES.values()),
+        range="[0, 1] by words; by the others any number, of nats or, for subsets whose answers were generated, of "
+        "ROUGE-L F1",
+        direction="higher = the passage mattered more; below 0 = it spoke against the answer, "
         "which counts in ranks and as 0 in shares, dominance, entropy and nDCG",
-        undefined_when="the baseline is empty, or the ablated answer or its log-probability is missing",
-        source="Lin 2004 (ROUGE-L); leave-one-out as in Cohen-Wang et al. 2024, arXiv 2409.00729"),
+        undefined_when="the baseline is empty, or the measure was not taken",
+        source="Lin 2004 (ROUGE-L); leave-one-out and surrogate as in Cohen-Wang et al. 2024, arXiv 2409.00729; "
+        "Shapley 1953"),
     Definition("influence_rank", "Influence rank", "Rank by influence; ties share the average rank.",
         formula="average rank of influence, descending", range="[1, k]",
         direction="1 = most influential", undefined_when="influence is undefined"),
@@ -68,12 +70,12 @@ METRICS = by_name(
         formula="1 − ROUGE-L F1(baseline, repeat), the largest of R repeats; from 19 repeats on, the value that one more "
         "exceeds in at most 5 %", range="[0, 1]",
         direction="lower = steadier model",
-        undefined_when="no repeats were run, or influence is measured by log-probability, which does not vary"),
+        undefined_when="no repeats were run, or influence is not measured by words"),
     Definition("above_noise", "Passages above noise",
         "Influence above the noise floor of the question. Without any effect a passage is above it with probability 1 / (R + 1), "
         "R repeats: 50 % for 1, 25 % for 3; for at most 5 % it takes 19.",
         direction="only what exceeds the count by chance is influence",
-        undefined_when="no repeats were run, or influence is measured by log-probability"),
+        undefined_when="no repeats were run, or influence is not measured by words"),
     Definition("reported_verdicts", "Reported verdicts",
         "Labels that an imported file states, compared with those recomputed from its own scores.",
         undefined_when="the file states no verdict",
@@ -84,15 +86,12 @@ REASONS = by_name(
     Definition("error", "Error", "The model call failed.", REASON),
     Definition("empty_baseline", "Empty baseline", "The baseline answer is empty, so nothing can change it.",
         REASON),
-    Definition("no_ablations", "No ablations",
-        "The passages were never left out one by one: no influence is known.", REASON),
-    Definition("not_scored", "Not scored", "Not scored: run the step likelihood.", REASON,
-        advice="Page Answer likelihood, or on the command line: analyze … --steps likelihood."),
+    *(one.reason for one in MEASURES.values()),
     Definition("incomplete", "Incomplete",
         "At least one ablation is missing, so the passages cannot be ranked.", REASON),
     Definition("too_few_passages", "Too few passages",
         "Fewer than three passages: a rank correlation says nothing.", REASON),
-    Definition("inert", "Inert", "Leaving out any one passage changes nothing: all influences are 0.", REASON),
+    Definition("inert", "Inert", "All influences are 0: no single passage changes the answer.", REASON),
     Definition("all_equal", "All equal", "All influences are equal, so there is no order to compare.", REASON),
     Definition("no_retrieval_order", "No retrieval order",
         "All retrieval ranks are equal, so there is no order to compare.", REASON),

@@ -8,12 +8,12 @@ import pandas as pd
 
 from core.analyses import Analyses
 from core.influence.analysis import InfluenceAnalysis, analyse
-from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS, LOGPROB, ROUGE
+from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
 from core.influence.findings import findings
+from core.influence.measures import MEASURES, ROUGE
 from core.influence.recovery import recover
 from core.influence.step import InfluenceStep
 from core.influence.summary import numbers
-from core.run import Run
 from core.socket import Diagnostic, Export, Need, QuestionColumn, Setting
 from core.spreadsheet import csv_bytes
 
@@ -22,13 +22,15 @@ def influence_csv(diagnosis: Analyses) -> bytes:
     """Return an influence CSV: the 14 published columns, then ``label, reason, data_source``.
 
     One row per question and passage, in the run's order, with the recomputed numbers.
-    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`. Influence by
-    log-probability is no score of words: then ``logprob_drop`` takes the place of both, with
-    ``approximate_drop``, whether it is only estimated.
+    ``rouge_l`` is 1 - ``influence_score``. ``data_source`` is `core.run.Run.data_source`. Influence by another
+    measure is no score of words: then that measure's ``exported`` columns take the place of both:
+    ``logprob_drop`` with ``approximate_drop``, whether it is only estimated; ``surrogate`` or ``shapley`` with
+    ``_low`` and ``_high``.
     """
     run, analysis = diagnosis.run, diagnosis["influence"]
     p, q, raw = analysis.passages, analysis.queries, run.queries
     row = pd.Index(q["query_id"]).get_indexer(p["query_id"])
+    values = p.assign(rouge_l=1 - p["influence"], approximate_drop=run.passages["approximate_drop"])
 
     def of_question(values: pd.Series) -> Any:
         return values.take(row).array
@@ -47,14 +49,7 @@ def influence_csv(diagnosis: Analyses) -> bytes:
             "passage": run.passages["text"].array,
             "retrieval_rank": p["retrieval_rank"].array,
             "retrieval_score": p["retrieval_score"].array,
-            **(
-                {"rouge_l": 1 - p["influence"].array, "influence_score": p["influence"].array}
-                if analysis.measure == ROUGE
-                else {
-                    "logprob_drop": p["influence"].array,
-                    "approximate_drop": run.passages["approximate_drop"].array,
-                }
-            ),
+            **{name: values[source].array for name, source in analysis.measure.exported.items()},
             "influence_rank": p["influence_rank"].array,
             "label": of_question(q["label"]),
             "reason": of_question(q["reason"]),
@@ -88,21 +83,24 @@ MEASURE = Setting(
     "influence",
     "Influence measured by",
     ROUGE,
-    "rouge: how much the words of the answer change without a passage. logprob: how much less likely the "
-    "answer becomes, by the step likelihood.",
-    choices=(ROUGE, LOGPROB),
+    "Each answers another question. "
+    + " ".join(f"{m.title} ({m.name}): {m.asks}." for m in MEASURES.values()),
+    choices=tuple(MEASURES),
+    titles=tuple(one.title for one in MEASURES.values()),
 )
 
 
-def _by_logprob(run: Run) -> InfluenceAnalysis:
-    return analyse(run, measure=LOGPROB)
-
-
 def _analyse(diagnosis: Analyses) -> InfluenceAnalysis:
-    settings = diagnosis.settings
-    measured = _by_logprob if settings["influence"] == LOGPROB else analyse
-    return diagnosis.once(measured).labelled(
-        float(settings["influence_threshold"]), bool(settings["as_published"])
+    settings = dict(diagnosis.settings)
+    shared = settings | {one.name: one.default for one in (THRESHOLD, AS_PUBLISHED)}
+    if settings != shared:  # only labels depend on these
+        found: InfluenceAnalysis = diagnosis.at(shared)["influence"]
+        return found.labelled(float(settings["influence_threshold"]), bool(settings["as_published"]))
+    measure = MEASURES[str(settings["influence"])]
+    return analyse(
+        diagnosis.run,
+        measure=measure.name,
+        attribution=diagnosis["attribution"] if measure.reads_attribution else None,
     )
 
 
@@ -114,6 +112,7 @@ INFLUENCE = Diagnostic(
     numbers=numbers,
     findings=findings,
     settings=(THRESHOLD, AS_PUBLISHED, MEASURE),
+    reads=("attribution",),
     needs=(
         Need("passages", "The run has no passages."),
         Need(
@@ -122,6 +121,7 @@ INFLUENCE = Diagnostic(
             "step, or run the step likelihood to score the answers that are there.",
             ("ablated_answer", "influence_score", "logprob_drop"),
             step="influence",
+            other="ablations",
         ),
     ),
     exports=(

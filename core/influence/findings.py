@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.definitions import METRICS, MODES, REASONS, ROUGE
+from core.influence.definitions import METRICS, MODES, REASONS
 from core.influence.reported import changes_sentence, compare_reported
 from core.severity import LOSS, NOTE, WRONG, Harm, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
@@ -15,7 +15,6 @@ from core.stats import cases_needed, wilson_interval
 from core.text.display import count, needed, number, part, percent
 
 _MUCH = 1 / 3  # of what is possible beyond chance
-_MEASURE = "Leave each passage out once: load the questions on the Live page and run the influence step."
 WORTH_A_FINDING = 0.2  # share of the questions from which a reason to be undefined is worth a finding
 
 
@@ -128,7 +127,7 @@ def _visible(analysis: InfluenceAnalysis) -> str:
     q = analysis.queries
     silent, of = int(q["answer_status"].isin(["empty", "abstained", "error"]).sum()), len(q)
     ways = ["give the model fewer or shorter passages, so that each matters more"]
-    if analysis.measure == ROUGE and not q["n_repeats"].any():
+    if not analysis.measure.is_signed and not q["n_repeats"].any():
         ways.append("repeat the unchanged calls to see how much of the change is noise")
     if silent >= WORTH_A_FINDING * of:
         ways.append(f"take a model that answers ({silent:,} of {count(of, 'question')} have no answer)")
@@ -168,10 +167,10 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
 
 def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
     """Reasons that leave many questions without a ρ or a label; inert ones are a failure mode already."""
-    q, of = analysis.queries, len(analysis.queries)
+    q, of, measure = analysis.queries, len(analysis.queries), analysis.measure
     found = []
     for name, n in q["label_reason"].value_counts().items():
-        if n >= max(2, WORTH_A_FINDING * of) and name != "inert":
+        if n >= max(2, WORTH_A_FINDING * of) and not (name == "inert" and measure.one_by_one):
             what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
             have = "has" if n == 1 else "have"
             sentence = (
@@ -179,17 +178,15 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
             )
             ids = tuple(q["query_id"][q["label_reason"] == name])
             share = wilson_interval(n / of, of)
-            unmeasured = name in ("no_ablations", "not_scored", "incomplete")
-            clause = (
-                f"it is not known which passages the model uses: in {part(n, of, 'question')} not every "
-                "passage was left out once"
+            unmeasured = name in (measure.reason.name, "incomplete")
+            told = (
+                f"it is not known which passages the model uses: in {part(n, of, 'question')} {measure.gap}"
             )
-            advice = REASONS["not_scored"].advice if analysis.measure != ROUGE else _MEASURE
+            advice, clause = (measure.reason.advice, told) if unmeasured else ("", "")
             found.append(
                 Finding(
-                    str(name), sentence, int(n), of, share, advice=advice if unmeasured else "",
-                    query_ids=ids, tone=UNCLEAR, clause=clause if unmeasured else "",
-                    reads=f"without a {what}",
+                    str(name), sentence, int(n), of, share, advice=advice, query_ids=ids, tone=UNCLEAR,
+                    clause=clause, reads=f"without a {what}",
                 )
             )  # fmt: skip
     return found

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from core.arrays import Bools, Floats, Ints, constant_within, ranks_within
-from core.influence.definitions import LOGPROB, ROUGE
+from core.influence.measures import Measure
 from core.influence.metrics import influence_scores, noise_quantile
 from core.run import Run
 from core.text.abstention import answer_status
 from core.text.overlap import rouge_l
 
 
-def passage_frame(run: Run, group: Ints, k: Ints, measure: str = ROUGE) -> pd.DataFrame:
-    """Return one row per passage: influence, its range over repeats, ranks and share of its question."""
+def passage_frame(run: Run, group: Ints, k: Ints, measure: Measure, attribution: Any = None) -> pd.DataFrame:
+    """Return one row per passage: influence, its interval, ranks and share of its question."""
     passages = run.passages
-    influence, low, high = (_drops if measure == LOGPROB else _influences)(run, group)
-    gain = gain_of(influence, measure)
+    influence, low, high = _columns(run, measure, attribution) if measure.columns else _influences(run, group)
+    influence[run.queries["answer_status"].isin(["empty", "error"]).to_numpy()[group]] = np.nan
+    gain = np.maximum(influence, 0.0)  # a passage that speaks against the answer has no share of it
     total = np.bincount(group, np.nan_to_num(gain), len(k))[group]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(total > 0, gain / total, np.nan)
@@ -32,22 +35,16 @@ def passage_frame(run: Run, group: Ints, k: Ints, measure: str = ROUGE) -> pd.Da
     return frame
 
 
-def gain_of(influence: Floats, measure: str) -> Floats:
-    """Return what counts in sums: a passage that speaks against the answer has no share of it."""
-    return np.maximum(influence, 0.0) if measure == LOGPROB else influence
-
-
-def _drops(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return the drops of the baseline answer's log-probability; a fixed answer has no range."""
-    drops = run.passages["logprob_drop"].to_numpy(dtype=np.float64, na_value=np.nan).copy()
-    drops[_dead(run)[group]] = np.nan
-    unknown = np.full(drops.size, np.nan)
-    return drops, unknown, unknown.copy()
-
-
-def _dead(run: Run) -> Bools:
-    """Tell which questions have no answer that a passage could matter to."""
-    return run.queries["answer_status"].isin(["empty", "error"]).to_numpy()
+def _columns(run: Run, measure: Measure, attribution: Any) -> tuple[Floats, Floats, Floats]:
+    """Return influence and the ends of its interval as they were measured; unknown ends are NaN."""
+    found, frame, ids = np.full((3, len(run.passages)), np.nan), run.passages, ["query_id", "passage_id"]
+    if measure.reads_attribution:
+        frame = attribution.passages.set_index(ids).reindex(pd.MultiIndex.from_frame(frame[ids]))
+    found[: len(measure.columns)] = [
+        frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in measure.columns
+    ]
+    influence, low, high = found
+    return influence, low, high
 
 
 def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
@@ -76,7 +73,6 @@ def _influences(run: Run, group: Ints) -> tuple[Floats, Floats, Floats]:
         low[repeated] = np.minimum(influence[repeated], np.minimum.reduceat(others, first))
         high[repeated] = np.maximum(influence[repeated], np.maximum.reduceat(others, first))
     influence[(passages["ablated_status"] == "error").to_numpy()] = np.nan
-    influence[_dead(run)[group]] = np.nan
     return influence, low, high
 
 
@@ -118,7 +114,7 @@ def closed_book_agreement(run: Run) -> Floats:
 
 
 def undefined_reasons(
-    queries: pd.DataFrame, influence: Floats, order: Floats, group: Ints, k: Ints, measure: str = ROUGE
+    queries: pd.DataFrame, influence: Floats, order: Floats, group: Ints, k: Ints, missing_because: str
 ) -> pd.Series:
     """Say why rank agreement is undefined; the first reason that applies."""
     n = len(queries)
@@ -129,7 +125,7 @@ def undefined_reasons(
         ("error", (status == "error").to_numpy(dtype=bool)),
         ("empty_baseline", (status == "empty").to_numpy(dtype=bool)),
         ("too_few_passages", k < 3),
-        ("not_scored" if measure == LOGPROB else "no_ablations", missing == k),
+        (missing_because, missing == k),
         ("incomplete", missing > 0),
         ("inert", total == 0),
         ("all_equal", constant_within(influence, group, n)),

@@ -29,13 +29,13 @@ _MIN_K = {  # with fewer, the first three and the last three overlap; no order o
 _COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
 
 
-def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None:
+def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool = True) -> None:
     """Add one boolean column per failure mode to the questions and, where it applies, the passages.
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
     influences, dealt to the question's passages at random, show it; NaN where the question cannot be tested.
     ``q`` and ``p`` as in `core.influence.analysis.InfluenceAnalysis`; ``group`` is the question of each
-    passage.
+    passage. Which answers are inert is known only where influence tells what leaving out one passage does.
     """
     n, k = len(q), q["k"].to_numpy()
     usable = {mode: (q["reason"].isna() & (q["k"] >= least)).to_numpy() for mode, least in _MIN_K.items()}
@@ -51,7 +51,7 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints) -> None:
         q[f"{mode}_by_chance"] = np.where(usable[mode], by_chance, np.nan)
     q["inverted_by_chance"] = q["inverted_by_chance"].where(usable["inverted"])
     p["harmful_passage"] = _harmful(run, q, group)
-    inert = (q["reason"] == "inert").to_numpy(dtype=bool)
+    inert = (q["reason"] == "inert").to_numpy(dtype=bool) & one_by_one
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
     rules: dict[str, Bools] = {
         "over_reliance": q["dominance"].to_numpy() >= OVER_RELIANCE,
@@ -99,12 +99,13 @@ def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
     return q["query_id"].isin(asked)
 
 
-def testable_counts(run: Run, q: pd.DataFrame) -> dict[str, int]:
-    """Count, for each mode, the questions whose data could show it."""
+def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool = True) -> dict[str, int]:
+    """Count, for each mode, the questions whose data could show it; see `mark_modes`."""
     answered = q["answer_status"] == "answered"
     closed_book = run.queries["closed_book_answer"].notna()
     # Inert needs every influence; a constant that is not 0 has been tested too.
     measured = q["reason"].isna() | q["reason"].isin(["inert", "all_equal", "no_retrieval_order"])
+    measured &= one_by_one
     masks = {
         **{name: q[f"{name}_by_chance"].notna() for name in ORDER_MODES},
         "over_reliance": q["dominance"].notna(),

@@ -7,7 +7,6 @@ import pandas as pd
 
 from core.arrays import ranks_within
 from core.influence.analysis import InfluenceAnalysis
-from core.influence.definitions import ROUGE
 from core.influence.metrics import labels
 from core.run import Run
 from core.text.display import count
@@ -41,7 +40,7 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     One row per question with a reported verdict (``reported_rho`` or ``reported_divergent``): ``query_id,
     question, reported_rho, reported_label, rho, label, changed, cause`` (a key of `WHY`, or missing),
     ``why``, ``n_ranks_changed`` (passages whose reported influence rank differs). Empty when the file reports
-    nothing, and where influence is measured by log-probability.
+    nothing, and where influence is not measured by words.
     """
     raw, q = run.queries, analysis.queries
     frame = pd.DataFrame(
@@ -59,7 +58,7 @@ def compare_reported(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
     frame["cause"] = pd.Series(_causes(raw, q, analysis.threshold), dtype="str").where(frame["changed"], None)
     frame["why"] = frame["cause"].map(WHY)
     # A file's verdicts are about the words of answers.
-    kept = frame["reported_label"].notna() & (analysis.measure == ROUGE)
+    kept = frame["reported_label"].notna() & (not analysis.measure.is_signed)
     return frame[kept].reset_index(drop=True)
 
 

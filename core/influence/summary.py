@@ -87,7 +87,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     data = {
         "threshold": analysis.threshold,
         "as_published": analysis.as_published,
-        "influence": analysis.measure,
+        "influence": analysis.measure.name,
         "n_defined": rho.size,
         "n_undefined": len(q) - rho.size,
         "n_aligned": int(label.get("Aligned", 0)),

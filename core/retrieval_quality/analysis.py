@@ -184,11 +184,8 @@ def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: Any) -> None:
         [
             *((code, (q["reason"] == code).to_numpy(dtype=bool)) for code in ("no_gold", "gold_not_marked")),
             ("gold_not_retrieved", rows.n_found == 0),
-            *(
-                (code, (answered == code).to_numpy(dtype=bool))
-                for code in ("error", "empty_baseline", "not_scored")
-            ),
-            ("no_ablations", missing == rows.k),
+            *((code, (answered == code).to_numpy(dtype=bool)) for code in ("error", "empty_baseline")),
+            (analysis.measure.reason.name, missing == rows.k),
             ("incomplete", missing > 0),
             ("inert", np.maximum(gold, other) == 0),
             ("all_equal", np.maximum(gold, other) <= low),

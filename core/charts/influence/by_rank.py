@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from core.charts import theme
 from core.conditions import where
 from core.influence import InfluenceAnalysis
-from core.influence.definitions import REASONS, ROUGE
 from core.stats import mean_interval
 from core.text.display import count, number
 
@@ -33,26 +32,25 @@ def influence_by_rank(analysis: InfluenceAnalysis) -> go.Figure:
     random order, the grey band its middle 95 %. With repeats, a line shows the mean noise floor. A mark leads
     to the questions whose most influential passage is there. Empty when no influence is known.
     """
-    data, by_rouge = _data(analysis), analysis.measure == ROUGE
+    data, measure = _data(analysis), analysis.measure
     means = data.means
     if not len(means):
-        unknown = "No influence is known: no passage has been left out of a prompt yet."
-        return theme.empty_figure(unknown if by_rouge else REASONS["not_scored"].meaning)
+        return theme.empty_figure(measure.reason.meaning)
     first, last = means.iloc[0], means.iloc[-1]
     alt = (
-        f"Mean influence by retrieval order over {count(data.n_queries, 'question')}: "
+        f"Mean {measure.noun} by retrieval order over {count(data.n_queries, 'question')}: "
         f"{number(first['mean'])} at place {first['order']:g} ({number(first['chance'])} by chance), "
         f"{number(last['mean'])} at place {last['order']:g} ({number(last['chance'])} by chance); mean noise "
         f"floor {number(data.noise)}."
     )
-    unit = "" if by_rouge else " (nats)"
-    figure = theme.new_figure(alt, "Retrieval rank (1 = first)", f"Mean influence{unit}")
+    unit = f" ({measure.unit})" if measure.unit else ""
+    figure = theme.new_figure(alt, "Retrieval rank (1 = first)", f"Mean {measure.noun}{unit}")
     order, color = means["order"], theme.STYLES["influence"].color
     theme.add_band(figure, "Middle 95 % by chance", order, means["chance_low"], means["chance_high"])
     dotted = {"color": theme.STYLES["highlight"].color, "width": 2, "dash": "dot"}
     theme.add_line(figure, "Mean by chance", order, means["chance"], dotted)
     hover = [
-        f"Retrieved {row.order:g}: mean influence {number(row.mean, '{:.3f}')} of "
+        f"Retrieved {row.order:g}: mean {measure.noun} {number(row.mean, '{:.3f}')}{measure.in_unit} of "
         f"{count(row.n, 'question')}<br>95 %: {number(row.low)} to {number(row.high)}<br>"
         f"By chance {number(row.chance, '{:.3f}')}, 95 %: {number(row.chance_low)} to "
         f"{number(row.chance_high)}<br>"
@@ -89,7 +87,7 @@ def _data(analysis: InfluenceAnalysis) -> _Data:
     own = known.groupby("query_id", sort=False)["influence"].agg(["size", "mean", "var"]).add_prefix("own_")
     first = analysis.passages[analysis.passages["influence_rank"] == 1]
     n_first = first.groupby("retrieval_order")["query_id"].nunique().to_dict()
-    lowest, highest = (0.0, 1.0) if analysis.measure == ROUGE else (-np.inf, np.inf)
+    lowest, highest = analysis.measure.bounds
     rows = []
     for order, found in at_place.join(own).groupby("retrieval_order"):
         low, high = mean_interval(found["mean"], lower=lowest, upper=highest)

@@ -68,12 +68,13 @@ def _data(analysis: InfluenceAnalysis, query_id: str) -> pd.DataFrame:
     alike = once_for(analysis.passages, "alike", _alike)
     own = places_of(analysis.passages, query_id)
     passages = analysis.passages.iloc[own].assign(title=analysis.run.passages["title"].iloc[own].array)
-    rows = []
+    rows, measure = [], analysis.measure
     for row in passages.sort_values("retrieval_order", kind="stable").itertuples():
         ends = {"retrieval_order": f"{row.retrieval_order:g}", "influence_rank": f"{row.influence_rank:g}"}
         hover = (
             f"{theme.safe_text(theme.name_of(row.title, row.passage_id), 60)}<br>Retrieved as "
-            f"{row.retrieval_order:g}, used as {row.influence_rank:g}<br>Influence {number(row.influence)}"
+            f"{row.retrieval_order:g}, used as {row.influence_rank:g}<br>"
+            f"{measure.heading} {number(row.influence)}{measure.in_unit}"
             f"<br>The same ranks in {count(alike[row.retrieval_order, row.influence_rank], 'question')}"
         )
         door = theme.where_door(where("influence", "passages", **ends))

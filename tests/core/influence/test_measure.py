@@ -54,7 +54,7 @@ def test_ranks_use_the_sign_and_shares_take_what_speaks_against_the_answer_as_no
     assert math.isclose(row["rho"], 1.5 / math.sqrt(5 * 4.5), abs_tol=1e-12)
     # In the order of retrieval 2 + 1/2 + 1/log2(5), at best 2 + 1/log2(3) + 1/2.
     assert math.isclose(row["influence_ndcg"], (2.5 + 1 / math.log2(5)) / (2.5 + 1 / math.log2(3)))
-    assert found.measure == "logprob" and pd.isna(row["reason"])
+    assert found.measure.name == "logprob" and pd.isna(row["reason"])
 
 
 def test_without_a_positive_drop_there_are_ranks_and_no_shares():
@@ -144,7 +144,9 @@ def test_verdicts_of_a_file_are_about_words():
 
 
 def test_another_measure_is_refused():
-    with pytest.raises(InputError, match="influence must be rouge or logprob, got 'words'"):
+    with pytest.raises(
+        InputError, match="influence must be rouge or logprob or surrogate or shapley, got 'words'"
+    ):
         Diagnosis(run_of([1.0] * 3), {"influence": "words"})
 
 
@@ -154,4 +156,4 @@ def test_on_the_command_line(tmp_path, capsys):
     out = capsys.readouterr().out
     assert '"influence": "logprob"' in out and '"mean_rho": -1.0' in out
     assert main(["summary", str(tmp_path / "run"), "--influence", "words"]) != 0
-    assert "influence must be rouge or logprob" in capsys.readouterr().err
+    assert "influence must be rouge or logprob or surrogate" in capsys.readouterr().err

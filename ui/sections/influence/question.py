@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from core.influence import above_noise_by_chance
-from core.influence.definitions import LOGPROB, METRICS, MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.definitions import METRICS, MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.measures import Measure
 from core.influence.metrics import influence_score
 from core.influence.step import ABLATION, BASELINE, CLOSED_BOOK
 from core.llm import Completion
@@ -44,8 +45,24 @@ def part(query_id: str) -> Part:
     shown = [name for name in _told() if row[name] and not (name == "inert" and row["redundant"])]
     return Part(
         rows={str(one["passage_id"]): _shown(one, row, found) for one in found.to_dict("records")},
-        says=tuple(_mode(name, row, found) for name in shown),
+        says=(*_warning(query_id), *(_mode(name, row, found) for name in shown)),
     )
+
+
+def _measure() -> Measure:
+    found: Measure = cached.diagnosis()["influence"].measure
+    return found
+
+
+def _warning(query_id: str) -> tuple[str, ...]:
+    """Say that the bars are not to be read, where they predict no better than chance what removal does."""
+    if (
+        not _measure().is_predicted
+        or show.yes_or_no(questions.row(query_id, "attribution")["readable"]) is not False
+    ):
+        return ()
+    told = "they predict no better than chance what leaving passages out does to this answer."
+    return (f"**Do not read these bars:** {told}",)
 
 
 def _told() -> list[str]:
@@ -80,7 +97,8 @@ def _shown(one: Any, row: Any, found: pd.DataFrame) -> dict[str, Any]:
         return {"flags": flags}
     above = show.yes_or_no(one["above_noise"])
     noise = {True: " · above noise", False: " · within noise", None: ""}[above]
-    rank, unit = _place(one, found), " nats" if _by_logprob() else ""
+    rank, measure = _place(one, found), _measure()
+    said = f"{measure.heading} {number(value)}{measure.in_unit}"
     return {
         "flags": flags,
         "bar": {
@@ -89,13 +107,9 @@ def _shown(one: Any, row: Any, found: pd.DataFrame) -> dict[str, Any]:
             "high": _known(one["influence_high"]),
             "noise": _known(row["noise_quantile"]),
             "within": above is False,
-            "text": f"Influence {number(value)}{unit} · rank {rank} of {len(found)}{noise}",
+            "text": f"{said} · rank {rank} of {len(found)}{noise}",
         },
     }
-
-
-def _by_logprob() -> bool:
-    return bool(cached.diagnosis()["influence"].measure == LOGPROB)
 
 
 def _place(one: Any, found: pd.DataFrame) -> str:
@@ -171,8 +185,8 @@ def _agreement(row: Any) -> None:
     if repeats:
         beyond = percent(float(above_noise_by_chance(repeats)))
         noise = f"{count(repeats, 'repeat')}: a passage without effect is above it in {beyond} of cases"
-    if _by_logprob():
-        noise = "a fixed answer has none"
+    if _measure().is_signed:
+        noise = _measure().noise
     values = {
         "rho": (number(row["rho"]), f"{_label(row)}; chance baseline {low} to {high}"),
         "influence_ndcg": (

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.conditions import where
 from core.influence.chance import chance_band
-from core.influence.definitions import LABELS, LOGPROB, MODES, ORDER_MODES, REASONS
+from core.influence.definitions import LABELS, MODES, ORDER_MODES
 from core.influence.reported import WHY, compare_reported
 from core.text.display import count, number
 from ui import cached, headlines, questions, router, show, sources
@@ -17,22 +17,27 @@ from ui.state import settings
 
 
 def measured() -> None:
-    """Say what influence is by log-probability, and how to get it where it is not known."""
+    """Say what influence is where it is not measured by words, and how to get it where it is not known."""
     analysis = cached.diagnosis()["influence"]
-    if analysis.measure != LOGPROB:
+    measure = analysis.measure
+    if not measure.is_signed:
         return
     n = analysis.passages.dropna(subset="influence")["query_id"].nunique()
     estimated = int(analysis.run.passages["approximate_drop"].fillna(value=False).sum())
     st.info(
-        "Influence is measured by log-probability: how many nats less likely the given answer becomes "
-        f"without a passage. It is known for {n:,} of {count(len(analysis.queries), 'question')}."
-        + ("" if n else f" {REASONS['not_scored'].meaning}")
-        + (f" {estimated:,} values are approximate: estimated by the quick screen." if estimated else ""),
+        f"**{measure.title}:** {measure.asks}{f', in {measure.unit}' if measure.unit else ''}. "
+        f"Known for {n:,} of {count(len(analysis.queries), 'question')}."
+        + ("" if n else f" {measure.reason.meaning}")
+        + (
+            f" {estimated:,} values are approximate: estimated by the quick screen."
+            if estimated and "approximate_drop" in measure.exported
+            else ""
+        ),
         icon=":material/query_stats:",
     )
-    page = router.page_of("likelihood")
+    page = router.page_of(measure.step)
     if not n and page is not None:
-        sources.link(page, "Score the answers", "query_stats")
+        sources.link(page, headlines.diagnostic_of(measure.step).step.title, "query_stats")
 
 
 def _drawn(title: str, text: str, name: str, *data: Any) -> None:
