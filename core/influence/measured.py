@@ -40,6 +40,7 @@ def _columns(run: Run, measure: Measure, attribution: Any) -> tuple[Floats, Floa
     found, frame, ids = np.full((3, len(run.passages)), np.nan), run.passages, ["query_id", "passage_id"]
     if measure.reads_attribution:
         frame = attribution.passages.set_index(ids).reindex(pd.MultiIndex.from_frame(frame[ids]))
+        frame = frame[[*measure.columns]].astype("float64").round(9)  # sums of the same numbers are equal
     found[: len(measure.columns)] = [
         frame[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in measure.columns
     ]

@@ -24,8 +24,8 @@ class Measure:
     ``gap`` what is missing.
 
     ``bounds`` of the values: of either sign but for words. Only words have a noise floor; ``noise`` says why
-    others have none. ``one_by_one``: whether it says what leaving out a single passage does. ``is_predicted``:
-    whether *attribution* judges how well it predicts.
+    others have none. ``one_by_one``: whether it says what leaving out a single passage does.
+    ``is_predicted``: whether *attribution* judges how well it predicts.
     """
 
     name: str
@@ -92,7 +92,7 @@ _LINES = (
     Measure(
         SURROGATE, "Random subsets (surrogate)",
         "what removing passages does: how much the answer loses without a passage, whichever others are left",
-        "surrogate score", "weight of the passage in a sparse linear model of the answer under random subsets",
+        "surrogate score", "weight of the passage in a sparse linear model of random subsets",
         ("score", "low", "high"), _ends("surrogate"), "attribution",
         Definition("no_subsets", "No subsets",
             "No random subsets of the passages were measured: run the step attribution.", REASON,

@@ -16,9 +16,9 @@ EXPECTED_REASON = {"empty": "empty_baseline", "inert": "inert", "redundant": "in
 
 
 def recover(diagnosis: Analyses) -> pd.DataFrame:
-    """Return the rows of `recovery` for a simulated run; none where the measure was not taken."""
+    """Return the rows of `recovery` for a simulated run: it plants what leaving out one passage does."""
     found = recovery(diagnosis.run, diagnosis["influence"])
-    return found if diagnosis["influence"].passages["influence"].notna().any() else found.head(0)
+    return found if diagnosis["influence"].measure.one_by_one else found.head(0)
 
 
 def recovery(run: Run, analysis: InfluenceAnalysis) -> pd.DataFrame:
