@@ -15,11 +15,12 @@ from tests.core.verdict_runs import no_questions
 CSV = (Path(__file__).parent / "influence.csv").read_bytes()
 NEED_DATA = (
     "overview", "influence", "likelihood", "retrieval_quality", "claims", "uncertainty", "conformal", "validation", "confidence",
-    "losses", "signals", "workbench",
+    "attribution", "losses", "signals", "workbench",
 )  # fmt: skip
 TITLES = {
     "overview": "Overview",
     "influence": "Influence vs retrieval",
+    "attribution": "Attribution",
     "losses": "Where answers are lost",
     "likelihood": "Answer likelihood",
     "retrieval_quality": "Retrieval quality",

@@ -54,16 +54,32 @@ def _bars(figure: go.Figure, passages: pd.DataFrame, unit: str, shared: bool) ->
     at, score = passages["slot"], passages["score"]
     hover = [_hover(one, unit) for one in passages.to_dict("records")]
     theme.add_bars(
-        figure, "Score, 95 % interval", at - 0.12 * shared, score, "influence", hover, orientation="v",
+        figure, f"Score{_of(passages, '')}", at - 0.12 * shared, score, "influence", hover, orientation="v",
         width=0.5, opacity=0.75, showlegend=True,
-        error_y=theme.error_bars(score, passages["low"], passages["high"], theme.STYLES["neutral"].color),
+        error_y=_error(passages, "score", "", "neutral"),
     )  # fmt: skip
     if shared:
-        low, high, value = (passages[f"shapley{end}"] for end in ("_low", "_high", ""))
         theme.add_marks(
-            figure, "Shapley value, 95 % interval", at + 0.26, value, theme.marker("Divergent", 9), hover,
-            error_y=theme.error_bars(value, low, high, theme.STYLES["Divergent"].color), showlegend=True,
+            figure, f"Shapley value{_of(passages, 'shapley_')}", at + 0.26, passages["shapley"],
+            theme.marker("Divergent", 9), hover, error_y=_error(passages, "shapley", "shapley_", "Divergent"),
+            showlegend=True,
         )  # fmt: skip
+
+
+def _exact(passages: pd.DataFrame, name: str) -> bool:
+    return bool((passages[f"{name}low"] == passages[f"{name}high"]).all())
+
+
+def _of(passages: pd.DataFrame, name: str) -> str:
+    return " (exact)" if _exact(passages, name) else ", 95 % interval"
+
+
+def _error(passages: pd.DataFrame, value: str, name: str, style: str) -> dict[str, object] | None:
+    """Return the bars of intervals; none where every subset was measured."""
+    if _exact(passages, name):
+        return None
+    low, high = passages[f"{name}low"], passages[f"{name}high"]
+    return theme.error_bars(passages[value], low, high, theme.STYLES[style].color)
 
 
 def _hover(one: Mapping[str, Any], unit: str) -> str:

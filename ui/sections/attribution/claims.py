@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from core.attribution.analysis import SUPPORTS
+from core.attribution.analysis import AttributionAnalysis
+from core.attribution.measured import LOGPROB, SUPPORTS
 from core.text.display import count
 from ui import show
 
@@ -48,13 +49,14 @@ def disagreeing(own: pd.DataFrame) -> str:
     )
 
 
-def columns(unit: str) -> dict[str, Any]:
+def columns(found: AttributionAnalysis) -> dict[str, Any]:
     """Return the columns of the table of claims."""
+    unit = found.unit if found.by == LOGPROB else "share of its words"
     return {
         "text": show.wide("Claim"),
         "by_influence": "Passage by influence",
+        "by_support": "Passages by support",
         "score": show.numeric(f"Score ({unit})"),
         "low": show.numeric("95 % from"),
         "high": show.numeric("to"),
-        "by_support": "Passages by support",
     }

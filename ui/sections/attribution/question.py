@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.attribution.analysis import AttributionAnalysis
 from core.attribution.definitions import METRICS
+from core.attribution.settling import FIRST
 from core.rows import rows_of
 from core.text.display import count, number, percent
 from ui import cached, headlines, questions, show
@@ -58,14 +59,13 @@ def _readable(row: Mapping[str, Any]) -> Iterator[str]:
 def _pairs(found: AttributionAnalysis, query_id: str) -> Iterator[str]:
     for one in rows_of(found.pairs, query_id).to_dict("records"):
         first, second = one["first_slot"], one["second_slot"]
-        value, ends = one["interaction"], (one["low"], one["high"])
+        value, low, high = one["interaction"], one["low"], one["high"]
         title, than = f"Either of {first}, {second} is enough", "more"
         if not one["either"]:
-            value, ends = -value, (-one["high"], -one["low"])
+            value, low, high = -value, -high, -low
             title, than = f"Needs both {first} and {second}", "less"
-        interval = (
-            f"95 % interval {number(ends[0])} to {number(ends[1])}, for all pairs of the question together"
-        )
+        interval = f"95 % interval {number(low)} to {number(high)}, for all pairs of the question together"
+        interval = interval if low < high else "exact"
         yield (
             f"**{title}:** without both the answer loses {number(value)} {found.unit} {than} than without "
             f"each alone, added up ({interval})."
@@ -76,9 +76,12 @@ def _groups(found: AttributionAnalysis, query_id: str) -> Iterator[str]:
     for one in rows_of(found.groups, query_id).to_dict("records"):
         slots = ", ".join(map(str, one["slots"]))
         alone = ", ".join(number(value) for value in one["alone"])
+        kind, advice = "Same claims supported by", ""
+        if one["near_duplicates"]:
+            kind, advice = "Near-duplicates", f" {METRICS['near_duplicates'].advice}"
         yield (
-            f"**Near-duplicates {slots}:** without all of them the answer loses {number(one['together'])} "
-            f"{found.unit}, without one of them {alone}. {METRICS['near_duplicates'].advice}"
+            f"**{kind} {slots}:** without all of them the answer loses {number(one['together'])} "
+            f"{found.unit}, without one of them {alone}.{advice}"
         )
 
 
@@ -91,14 +94,14 @@ def draw(query_id: str) -> None:
         return
     show.cards(_cards(row, found.unit))
     shared, placed = (bool(passages[name].notna().any()) for name in ("shapley", "slot_effect"))
-    show.sentence(_guide(found, query_id, shared, placed))
+    show.sentence(_guide(found, row, shared, placed))
     show.chart("attribution", "passage_scores", query_id=query_id)
     _table(passages, found.unit)
     own = claims.by_claim(rows_of(found.claims, query_id))
     if not own.empty:
         st.markdown("**Claims by influence and by support**")
         show.sentence(claims.disagreeing(own))
-        show.table(own, "The passages of each claim by influence and by support", claims.columns(found.unit))
+        show.table(own, "The passages of each claim by influence and by support", claims.columns(found))
 
 
 def _cards(row: Mapping[str, Any], unit: str) -> list[tuple[str, str, str, str]]:
@@ -106,30 +109,35 @@ def _cards(row: Mapping[str, Any], unit: str) -> list[tuple[str, str, str, str]]
     ceiling = row["ceiling"]
     top = f"; ceiling {number(ceiling)}" if ceiling == ceiling else ""
     ends = f"95 % interval {number(row['lds_low'])} to {number(row['lds_high'])}"
-    failed = f"; {int(row['n_failed']):,} failed" if row["n_failed"] else ""
     cards = [
-        ("concordance", percent(row["concordance"]), f"50 % by chance; {n}"),
-        ("lds", number(row["lds"]), f"{ends}; 0 by chance{top}; {n}"),
-        ("top_drop", number(row["drop_1"]), f"{unit}; a random passage {number(row['drop_1_random'])}"),
-        ("settled", f"{int(row['settled'])} of {min(3, int(row['k']))}",
-         f"first places; {count(int(row['n_calls']), 'subset')} measured{failed}"),
+        ("concordance", row["concordance"], percent(row["concordance"]), f"50 % by chance; {n}"),
+        ("lds", row["lds"], number(row["lds"]), f"{ends}; 0 by chance{top}; {n}"),
+        (
+            "top_drop", row["drop_1"], number(row["drop_1"]),
+            f"{unit}; without a random passage {number(row['drop_1_random'])}",
+        ),
     ]  # fmt: skip
-    known = {"concordance": row["concordance"], "lds": row["lds"], "top_drop": row["drop_1"]}
     return [
         (METRICS[name].title, value, basis, plain(METRICS[name].meaning))
-        for name, value, basis in cards
-        if known.get(name, 0.0) == known.get(name, 0.0)
+        for name, known, value, basis in cards
+        if not pd.isna(known)
     ]
 
 
-def _guide(found: AttributionAnalysis, query_id: str, shared: bool, placed: bool) -> str:
-    said = ["Bars predict what leaving passages out does to the answer; below 0 a passage speaks against it."]
+def _guide(found: AttributionAnalysis, row: Mapping[str, Any], shared: bool, placed: bool) -> str:
+    failed = f" ({int(row['n_failed']):,} failed)" if row["n_failed"] else ""
+    first = min(FIRST, int(row["k"]))
+    said = [
+        f"{count(int(row['n_calls']), 'prompt')} measured{failed}; the order of {int(row['settled'])} of the "
+        f"first {count(first, 'passage')} is settled.",
+        "Bars predict what leaving passages out does to the answer; below 0 a passage speaks against it.",
+    ]
     if shared:
         said.append(
             "Shapley values share the credit for the answer among the passages. They are not meant to "
             "predict removals and are not judged by them."
         )
-    if len(rows_of(found.pairs, query_id)):
+    if len(rows_of(found.pairs, row["query_id"])):
         said.append("An arc joins two passages whose effects do not add up.")
     if placed:
         said.append("The bars below are what each place does, whatever passage stands there.")
@@ -149,4 +157,7 @@ def _table(passages: pd.DataFrame, unit: str) -> None:
         "slot_effect": show.numeric("Effect of the place"),
     }
     named = passages.assign(title=passages["title"].fillna(passages["passage_id"]))
+    for name in ("", "shapley_"):  # what is exact has no interval
+        ends = [f"{name}low", f"{name}high"]
+        named[ends] = named[ends].mask(named[f"{name}low"] == named[f"{name}high"])
     show.table(named, "Scores of the passages, in the order of the prompt", columns, height="content")

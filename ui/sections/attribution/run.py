@@ -91,14 +91,15 @@ def together() -> None:
         alt = "Pairs of passages that do not add up; choosing a row opens its question"
         questions.table(_pairs(found), alt, _pair_columns(found.unit), "attribution_pairs")
     if not found.groups.empty:
-        st.markdown("**Near-duplicates**")
+        st.markdown("**Near-duplicates, and passages that support the same claims**")
         columns = {
             "question": show.wide("Question", "medium"),
             "passages": "Passages",
+            "kind": "Kind",
             "together": show.numeric(f"Lost without all ({found.unit})"),
             "each": f"Lost without each ({found.unit})",
         }
-        alt = "Near-duplicate passages; choosing a row opens its question"
+        alt = "Passages left out together; choosing a row opens its question"
         questions.table(_groups(found), alt, columns, "attribution_groups")
 
 
@@ -131,7 +132,9 @@ def _pairs(found: AttributionAnalysis) -> pd.DataFrame:
 
 def _groups(found: AttributionAnalysis) -> pd.DataFrame:
     rows = _asked(found.groups, found)
+    near = rows["near_duplicates"].astype(bool)
     return rows.assign(
+        kind=near.map({True: "Near-duplicates", False: "Support the same claims"}),
         passages=[", ".join(map(str, one)) for one in rows["slots"]],
         each=[", ".join(number(value) for value in one) for one in rows["alone"]],
     )
@@ -164,17 +167,14 @@ def disagreeing() -> None:
     """Draw the claims whose first passage by influence does not support them, while another one does."""
     found = _found()
     if found.claims.empty:
-        st.caption(
-            "No claim was measured: that takes answers with two claims or more, and a model that reads given "
-            "answers."
-        )
+        st.caption("No claim was measured: that takes extracted claims, two or more of an answer.")
         return
     own = claims.by_claim(found.claims)
     show.sentence(claims.disagreeing(own))
     chosen = own[own["disagrees"].eq(True)]
     if not chosen.empty:
         alt = "Claims where influence and support disagree; choosing a row opens its question"
-        columns = {"query_id": "Id", **claims.columns(found.unit)}
+        columns = {"query_id": "Id", **claims.columns(found)}
         questions.table(chosen, alt, columns, "attribution_claims")
 
 
