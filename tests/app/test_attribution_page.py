@@ -83,7 +83,11 @@ def test_the_workbench_tells_how_far_to_read_and_which_passages_belong_together(
     assert any("Bars can be read]" in one.value and "badge" in one.value for one in app.markdown)
     said = raw(texts(opened(run, "workbench", question="either")))
     assert "**Do not read these bars:** the attribution scores predict removals no better than chance" in said
-    assert "**Either of 1, 2 is enough:** without both the answer loses 6.00 nats more than" in said
+    assert (
+        "**Either of 1, 2 is enough:** without both the answer loses 6.00 nats more than without each alone, "
+        "added up (the same in every subset)." in said
+    )
+    assert "places settled: 3 of the first 3." in said
     assert (
         "**Near-duplicates 1, 2:** without all of them the answer loses 6.00 nats, without one of them"
         in said

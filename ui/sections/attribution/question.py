@@ -65,7 +65,7 @@ def _pairs(found: AttributionAnalysis, query_id: str) -> Iterator[str]:
             value, low, high = -value, -high, -low
             title, than = f"Needs both {first} and {second}", "less"
         interval = f"95 % interval {number(low)} to {number(high)}, for all pairs of the question together"
-        interval = interval if low < high else "exact"
+        interval = interval if number(low) != number(high) else "the same in every subset"
         yield (
             f"**{title}:** without both the answer loses {number(value)} {found.unit} {than} than without "
             f"each alone, added up ({interval})."
@@ -126,10 +126,9 @@ def _cards(row: Mapping[str, Any], unit: str) -> list[tuple[str, str, str, str]]
 
 def _guide(found: AttributionAnalysis, row: Mapping[str, Any], shared: bool, placed: bool) -> str:
     failed = f" ({int(row['n_failed']):,} failed)" if row["n_failed"] else ""
-    first = min(FIRST, int(row["k"]))
+    settled = f"{int(row['settled'])} of the first {min(FIRST, int(row['k']))}"
     said = [
-        f"{count(int(row['n_calls']), 'prompt')} measured{failed}; the order of {int(row['settled'])} of the "
-        f"first {count(first, 'passage')} is settled.",
+        f"{count(int(row['n_calls']), 'prompt')} measured{failed}; places settled: {settled}.",
         "Bars predict what leaving passages out does to the answer; below 0 a passage speaks against it.",
     ]
     if shared:

@@ -51,12 +51,14 @@ def readable() -> None:
         "Scores are nats of the log-probability of the given answer."
         if found.by == LOGPROB
         else "This model cannot read a given answer, so it answered again with each subset: scores are "
-        "ROUGE-L F1 with the answer of the run. The held-out subsets were asked twice; the ceiling is the "
-        "LDS of the second answers."
+        "ROUGE-L F1 with the answer of the run."
     )
+    top = ""
+    if q["ceiling"].notna().any():
+        top = " The held-out subsets were asked twice: the LDS of the second answers is the ceiling."
     show.sentence(
         f"{by} The LDS says how well they predict removals that they were not fitted to. Chance gives 0: "
-        "where the 95 % interval contains it, do not read the bars of that answer."
+        f"where the 95 % interval contains it, do not read the bars of that answer.{top}"
     )
     show.chart("attribution", "lds_histogram")
     reasons = q["reason"].dropna().value_counts()
@@ -79,7 +81,7 @@ def together() -> None:
     elif found.pairs.empty:
         show.sentence(
             f"In none of {of} do the effects of two passages fail to add up. Chance alone gives a pair in at "
-            "most 5 %."
+            "most 5 % of questions."
         )
     else:
         show.sentence(
