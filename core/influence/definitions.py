@@ -91,7 +91,7 @@ REASONS = by_name(
         "At least one ablation is missing, so the passages cannot be ranked.", REASON),
     Definition("too_few_passages", "Too few passages",
         "Fewer than three passages: a rank correlation says nothing.", REASON),
-    Definition("inert", "Inert", "All influences are 0: no single passage changes the answer.", REASON),
+    Definition("inert", "Inert", "No single passage changes the answer: all influences are 0.", REASON),
     Definition("all_equal", "All equal", "All influences are equal, so there is no order to compare.", REASON),
     Definition("no_retrieval_order", "No retrieval order",
         "All retrieval ranks are equal, so there is no order to compare.", REASON),
