@@ -1,14 +1,14 @@
 """Attribution by random subsets: the surrogate against context-cite 0.0.4, and how well each method predicts.
 
 Natural Questions of the development file with ten passages, the packaged model in single precision, greedy.
-Speed: both sides explain the same given answer, with the masks that context-cite draws; it runs as published, on
-the model as transformers loads it. *All subsets* measures 1,024 masks and predicts each from the others.
+Speed: both sides explain the same given answer, with the masks that context-cite draws; it runs as published,
+on the model as transformers loads it. *All subsets* measures 1,024 masks and predicts each from the others.
 
-LDS: Spearman's ρ of predicted and measured log-probabilities of the answer over 32 random masks, without those
-that a method may have been fitted to; mean over questions with its 95 % bootstrap interval, 0 by chance. All
-methods read the measurements in `bench/results/attribution_masks.jsonl`, which `record` makes. context-cite's
-Lasso has no pairs; below 48 masks the surrogate is the same. Shapley values are left out: they share credit
-and are not meant to predict, and their masks are not among those measured.
+LDS: Spearman's ρ of predicted and measured log-probabilities of the answer over 32 random masks, except those
+used for a fit; mean over questions with its 95 % bootstrap interval, 0 by chance. All methods read the
+measurements in `bench/results/attribution_masks.jsonl`, which `record` makes. context-cite's Lasso has no
+pairs; below 48 masks the surrogate is the same. Shapley values are left out: they share credit and are not
+meant to predict, and their masks are not among those measured.
 
 What limits the speed: 32 masks of ten passages keep 160 passages. Sorted by their tokens they share what they
 begin with; the rest is faster arithmetic.
@@ -32,10 +32,10 @@ from bench.prompts import Item
 from bench.screen import answered
 from core.arrays import Bools, Floats
 from core.attribution import METHODS, Faithfulness, Fit, attribute, judged
-from core.attribution.masks import one_left_out, random_masks
 from core.attribution.measured import kept_text
 from core.llm.embedded.llm import EmbeddedLLM
 from core.stats import lasso
+from core.stats.designs import one_left_out, random_masks
 
 K, ALPHA = 10, 0.01
 MASKS = RESULTS / "attribution_masks.jsonl"
@@ -74,9 +74,8 @@ def record(path: Path = MASKS, n: int = 40) -> None:
 
 def recorded(path: Path = MASKS) -> list[dict[str, Any]]:
     """Return what was measured, question by question."""
-    return (
-        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-    )
+    texts = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
+    return [json.loads(text) for text in texts]
 
 
 def lines(size: Size) -> Iterator[Line]:
@@ -131,10 +130,8 @@ def speed(
             raise AssertionError(f"scores differ by {furthest:.2g}, or masks differ")
         ratios.append(ratio)
         print(f"  {len(ratios)} of {len(asked)} questions", flush=True)
-    what, same = (
-        f"surrogate, {n_masks} masks",
-        f"{title}, {k} passages; same masks, scores within {furthest:.1g}",
-    )
+    what = f"surrogate, {n_masks} masks"
+    same = f"{title}, {k} passages; same masks, scores within {furthest:.1g}"
     yield Line.of(what, f"context-cite, {n_masks} masks", ratios, same, floor=3.0, goal=5.0)
     yield Line.of(f"seconds a question: {what}", "the clock", seconds[1:], same, unit="s")
 
@@ -165,9 +162,12 @@ def faithfulness(rows: Sequence[dict[str, Any]]) -> Iterator[Line]:
             yield mean(f"of two removals, the worse one: {name}", "held-out masks", right, "", note)
     for ours, other, floor in (
         ("surrogate, 64 masks", "Lasso of context-cite, 64 masks", 0.03),
+        ("surrogate, 64 masks", "Banzhaf, 64 masks", None),
+        ("surrogate, 32 masks", "Banzhaf, 32 masks", None),
         ("surrogate, 32 masks, logits", "surrogate, 32 masks", None),
         ("surrogate, 64 masks, logits", "surrogate, 64 masks", None),
         ("surrogate, 32 masks", "leave one out, 11 masks", None),
+        ("surrogate, 64 masks", "leave one out, 11 masks", None),
     ):
         if lds:
             apart = lds[ours] - lds[other]

@@ -148,7 +148,7 @@ def package() -> Any:
 
 
 def under_masks(llm: OneByOne, item: Item, k: int, answer: str, masks: int, seed: int = 0) -> Any:
-    """Let context-cite draw masks, (n, k), and measure logits of the answer's tokens under each, (n, tokens)."""
+    """Let context-cite draw masks, (n, k), and measure logits of the answer under each, (n, tokens)."""
     prompt = with_mask(item, k, np.ones(k, dtype=bool))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about autocast without a GPU

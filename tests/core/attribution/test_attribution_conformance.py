@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.attribution.masks import all_masks
 from core.attribution.methods import METHODS, surrogate
+from core.stats.designs import all_masks
 
 EVERY = all_masks(5)
 
