@@ -31,10 +31,10 @@ from bench.page import RESULTS
 from bench.prompts import Item
 from bench.screen import answered
 from core.arrays import Bools, Floats
-from core.attribution import METHODS, Faithfulness, Fit, attribute, judged
+from core.attribution import METHODS, Faithfulness, Fit, attribute, interacting, judged, settled
 from core.attribution.measured import kept_text
 from core.llm.embedded.llm import EmbeddedLLM
-from core.stats import lasso
+from core.stats import lasso, wilson_interval
 from core.stats.designs import one_left_out, random_masks
 
 K, ALPHA = 10, 0.01
@@ -80,7 +80,9 @@ def recorded(path: Path = MASKS) -> list[dict[str, Any]]:
 
 def lines(size: Size) -> Iterator[Line]:
     """Judge every method on what was recorded; then time the surrogate, and all subsets once."""
-    yield from faithfulness(recorded()[: size.pick(2, 8, None)])
+    rows = recorded()[: size.pick(2, 8, None)]
+    yield from faithfulness(rows)
+    yield from decided(rows)
     k, n_masks = size.pick(2, 3, K), size.pick(4, 6, 32)
     title, items = questions(k, size.pick(1, 1, 3))
     plain, ours = OneByOne(dtype="float32"), EmbeddedLLM(dtype="float32")
@@ -175,10 +177,31 @@ def faithfulness(rows: Sequence[dict[str, Any]]) -> Iterator[Line]:
             yield mean(f"LDS: {ours}, minus", other, apart[np.isfinite(apart)], "ρ", note, floor)
 
 
+def decided(rows: Sequence[dict[str, Any]]) -> Iterator[Line]:
+    """Yield in how many questions 64 masks find a pair, and settle the order."""
+    drawn = slice(DRAWN, DRAWN + BUDGETS[-1])
+    games = [(bits(row)[drawn], np.array(row["logprobs"])[drawn]) for row in rows]
+    paired = [len(interacting(*one)) > 0 for one in games]
+    places = [settled(*one, METHODS["banzhaf"].fit(*one, 1.0).scores) for one in games]
+    for name, yes, chance in (
+        ("a pair of passages that does not add up", paired, "by chance at most 0.05"),
+        ("first place settled", [one > 0 for one in places], "wrong in at most 0.05"),
+        ("first three places settled", [one > 2 for one in places], "wrong in at most 0.05"),
+    ):
+        if rows:
+            share, n = float(np.mean(yes)), len(yes)
+            ends, told = wilson_interval(share, n), f"{sum(yes)} of {n} questions; {chance}"
+            yield Line(f"{name}, 64 masks", "all questions", share, *ends, n, told, "", None, None, False, "")
+
+
+def bits(row: dict[str, Any]) -> Bools:
+    """Return the masks of a question."""
+    return np.array([[one == "1" for one in text] for text in row["masks"]])
+
+
 def judgements(row: dict[str, Any]) -> dict[str, Faithfulness]:
     """Return how well each method predicts the held-out masks of a question."""
-    masks = np.array([[one == "1" for one in text] for text in row["masks"]])
-    values, tokens = np.array(row["logprobs"]), float(row["n_tokens"])
+    masks, values, tokens = bits(row), np.array(row["logprobs"]), float(row["n_tokens"])
     own = set(row["masks"][: HELD_OUT.start])
     test = [i for i in range(HELD_OUT.start, HELD_OUT.stop) if row["masks"][i] not in own]
     odds = logit(values)
