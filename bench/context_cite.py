@@ -25,13 +25,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from bench.engine import OneByOne
 from bench.lines import Line, Size
 from bench.prompts import DATA, FILE, Item, natural_questions, sample, some
 from bench.screen import answered, drops, prompts_of, screened
+from core.arrays import Bools, Floats
+from core.attribution import Game, judged
 from core.llm.embedded.llm import EmbeddedLLM
 from core.llm.prompts import answer_messages, prompt_style
 from core.llm.types import Message, Request
@@ -40,8 +40,6 @@ from core.text.overlap import rouge_l
 
 INSTALLED = Path(sys.prefix) / "peers"  # see requirements-peers.txt
 TOP = (1, 3, 5)
-Floats = NDArray[np.float64]
-Masks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,35 +76,25 @@ class Measured:
         self.judged.setdefault(name, []).append(judged)
 
 
-class Truth:
-    """Exact log-probabilities of an answer with any passages of a question, each computed once."""
+def game(llm: EmbeddedLLM, item: Item, k: int, answer: str) -> Game:
+    """Return the exact log-probabilities of an answer with any passages of a question, in nats."""
 
-    def __init__(self, llm: EmbeddedLLM, item: Item, k: int, answer: str) -> None:
-        self._llm, self._item, self._k, self._answer = llm, item, k, answer
-        self._known: dict[bytes, float] = {}
+    def score(masks: Bools) -> Floats:
+        found = llm.score([with_mask(item, k, mask) for mask in masks], [answer] * len(masks))
+        return np.array([np.nan if tokens is None else sum(tokens) for tokens in found])
 
-    def logprobs(self, masks: Masks) -> Floats:
-        """Return the log-probability of the answer under each mask, in nats."""
-        new = {mask.tobytes(): mask for mask in masks if mask.tobytes() not in self._known}
-        prompts = [with_mask(self._item, self._k, mask) for mask in new.values()]
-        for key, tokens in zip(new, self._llm.score(prompts, [self._answer] * len(new)), strict=True):
-            self._known[key] = np.nan if tokens is None else sum(tokens)
-        return np.array([self._known[mask.tobytes()] for mask in masks])
-
-    def judge(self, scores: Floats, held_out: Masks) -> Judged:
-        """Compare scores with the truth."""
-        found = self.logprobs(held_out)
-        predicted = held_out @ scores
-        lds = np.nan if np.ptp(predicted) == 0 else float(spearmanr(predicted, found).statistic)
-        order = np.argsort(-scores, kind="stable")
-        masks = np.ones((1 + len(TOP), scores.size), dtype=bool)
-        for row, m in enumerate(TOP, start=1):
-            masks[row, order[:m]] = False
-        whole, *without = self.logprobs(masks)
-        return Judged(lds, tuple(whole - one for one in without))
+    return Game(k, score)
 
 
-def with_mask(item: Item, k: int, mask: Masks) -> tuple[Message, ...]:
+def judge(truth: Game, scores: Floats, held_out: Bools) -> Judged:
+    """Compare scores with the truth."""
+    order = np.argsort(-scores, kind="stable")
+    masks = np.array([~np.isin(np.arange(truth.k), order[:m]) for m in (0, *TOP)])
+    whole, *without = truth(masks)
+    return Judged(judged(held_out @ scores, truth(held_out)).lds, tuple(whole - one for one in without))
+
+
+def with_mask(item: Item, k: int, mask: Bools) -> tuple[Message, ...]:
     """Return the prompt with the passages of a mask."""
     chosen = [passage for passage, kept in zip(item.passages[:k], mask, strict=True) if kept]
     return answer_messages(item.question, chosen)
@@ -159,47 +147,59 @@ def package() -> Any:
     return types.SimpleNamespace(solver=solver.LassoRegression, utils=utils)
 
 
+def under_masks(llm: OneByOne, item: Item, k: int, answer: str, masks: int, seed: int = 0) -> Any:
+    """Let context-cite draw masks, (n, k), and measure logits of the answer under each, (n, tokens)."""
+    prompt = with_mask(item, k, np.ones(k, dtype=bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about autocast without a GPU
+        return package().utils.get_masks_and_logit_probs(
+            llm._ready(),
+            llm._tokenizer,
+            masks,
+            k,
+            lambda mask: llm._chat.encode(with_mask(item, k, mask)),
+            llm._chat.encode_answer(prompt, answer)[1],
+            0.5,
+            1,
+            base_seed=seed,
+        )
+
+
+def fitted(kept: Bools, logits: Floats) -> Floats:
+    """Return context-cite's weights of passages."""
+    peer = package()
+    weights, _ = peer.solver().fit(kept, peer.utils.aggregate_logit_probs(logits), logits.shape[1])
+    return np.asarray(weights, dtype=float)
+
+
 def cited(llm: OneByOne, item: Item, k: int, masks: int) -> list[Found]:
     """Let context-cite explain the answer, with so many masks and with twice as many.
 
     The second half of the masks are those that it would draw next; the answer is counted for both.
     """
-    peer = package()
     start = time.perf_counter()
     [answer] = answered(llm, [with_mask(item, k, np.ones(k, dtype=bool))])
-    generated = time.perf_counter() - start
-    tokens = llm._chat.encode_answer(with_mask(item, k, np.ones(k, dtype=bool)), answer)[1]
-    solver, halves, found, seconds = peer.solver(), [], [], generated
+    halves, found, seconds = [], [], time.perf_counter() - start
     for half in (0, 1):
         start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about autocast without a GPU
-            halves.append(
-                peer.utils.get_masks_and_logit_probs(
-                    llm._ready(),
-                    llm._tokenizer,
-                    masks,
-                    k,
-                    lambda mask: llm._chat.encode(with_mask(item, k, mask)),
-                    tokens,
-                    0.5,
-                    1,
-                    base_seed=half * masks,
-                )
-            )
-        kept, logits = (np.concatenate(parts) for parts in zip(*halves, strict=True))
-        weights, _ = solver.fit(kept, peer.utils.aggregate_logit_probs(logits), len(tokens))
+        halves.append(under_masks(llm, item, k, answer, masks, half * masks))
+        weights = fitted(*(np.concatenate(parts) for parts in zip(*halves, strict=True)))
         seconds += time.perf_counter() - start
-        found.append(Found(answer, np.asarray(weights, dtype=float), seconds))
+        found.append(Found(answer, weights, seconds))
     return found
+
+
+def questions(k: int, n: int) -> tuple[str, list[Item]]:
+    """Return what the questions are, and some of them with k passages."""
+    if (DATA / FILE).is_file():
+        return "Natural Questions", some(list(natural_questions(DATA / FILE, k)), n)
+    return "sample", some(list(sample()), n)
 
 
 def lines(size: Size) -> Iterator[Line]:
     """Time every method on the same questions, in turns, and judge its scores."""
     k, n, masks = size.pick(2, 3, 10), size.pick(1, 1, 6), size.pick(4, 6, 32)
-    title, items = "sample", list(sample())
-    if (DATA / FILE).is_file():
-        title, items = "Natural Questions", list(natural_questions(DATA / FILE, k))
+    title, chosen = questions(k, n)
     plain, ours = OneByOne(dtype="float32"), EmbeddedLLM(dtype="float32")
     methods: dict[str, Callable[[Item], list[Found]]] = {
         "exact answers, together": lambda item: [together(ours, item, k)],
@@ -211,8 +211,7 @@ def lines(size: Size) -> Iterator[Line]:
         methods[cite_name(masks)] = lambda item: cited(plain, item, k, masks)
     else:
         note += "; context-cite is not installed, see requirements-peers.txt"
-    result, held_out = Measured(), np.random.default_rng(1).random((size.pick(4, 8, 32), k)) < 0.5
-    chosen = some(items, n)
+    result, held_out = Measured(), np.random.default_rng(1).random((size.pick(8, 8, 32), k)) < 0.5
     for work in methods.values():  # loaded, and warm
         work(Item("Who?", [(place, "", "Nobody.") for place in range(1, k + 1)], []))
     for turn, item in enumerate(chosen):
@@ -221,9 +220,9 @@ def lines(size: Size) -> Iterator[Line]:
         answer = next(iter(found.values())).answer
         if any(one.answer != answer for one in found.values()):
             raise AssertionError(f"question {turn + 1} was answered in several ways")
-        truth = Truth(ours, item, k, answer)
+        truth = game(ours, item, k, answer)
         for name, one in found.items():
-            result.add(name, one, truth.judge(one.scores, held_out))
+            result.add(name, one, judge(truth, one.scores, held_out))
         print(f"  {turn + 1} of {len(chosen)} questions", flush=True)
     yield from times(result, masks, note)
     yield from faithfulness(result, len(held_out))
@@ -257,23 +256,25 @@ def times(result: Measured, masks: int, note: str) -> Iterator[Line]:
 
 def faithfulness(result: Measured, n_masks: int) -> Iterator[Line]:
     """Yield the mean LDS and the mean drops of every method, each with its 95 % bootstrap interval."""
-    for name, judged in result.judged.items():
-        lds = np.array([one.lds for one in judged])
+    for name, found in result.judged.items():
+        lds = np.array([one.lds for one in found])
         known = lds[np.isfinite(lds)]
         left = f", {lds.size - known.size} undefined as all scores are equal" if known.size < lds.size else ""
         if known.size:
             note = f"mean and its 95 % bootstrap interval{left}; by chance 0"
             yield mean(f"LDS: {name}", f"{n_masks} held-out masks", known, "ρ", note)
         for place, m in enumerate(TOP):
-            lost = np.array([one.drops[place] for one in judged])
+            lost = np.array([one.drops[place] for one in found])
             note = "mean log-probability lost, and its 95 % bootstrap interval"
             yield mean(f"without its top {m}: {name}", "all passages", lost, "nats", note)
 
 
-def mean(name: str, against: str, values: Floats, unit: str, checked: str) -> Line:
+def mean(
+    name: str, against: str, values: Floats, unit: str, checked: str, floor: float | None = None
+) -> Line:
     """Return the line of a mean over questions."""
     middle = float(values.mean())
     low, high = (middle, middle)
     if values.size > 1:
         low, high = bootstrap_interval(values, lambda drawn: float(np.mean(drawn)))
-    return Line(name, against, middle, low, high, values.size, checked, unit, None, None, False, "")
+    return Line(name, against, middle, low, high, values.size, checked, unit, floor, None, False, "")

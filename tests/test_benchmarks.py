@@ -6,10 +6,11 @@ import json
 import re
 from concurrent.futures import Executor, Future
 
+import numpy as np
 import pytest
 
 from bench import __main__ as runner
-from bench import page
+from bench import attribution, page
 from bench.lines import Line, Size, in_turn, measured
 
 
@@ -140,3 +141,36 @@ def test_an_unknown_name_is_an_error_that_lists_the_names(capsys):
 
 def test_the_page_is_that_of_the_kept_results():
     assert page.PAGE.read_text(encoding="utf-8") == page.page(), "run python -m bench.page"
+
+
+def test_figures_in_the_document_on_attribution_are_those_that_were_measured():
+    kept = json.loads((page.RESULTS / "attribution.json").read_text(encoding="utf-8"))
+    lines = [Line(**one) for one in kept["lines"] if one["against"] == "held-out masks"]
+    document = (page.PAGE.parent / "attribution.md").read_text(encoding="utf-8")
+    for one in lines:
+        figure = f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+        assert not one.name.startswith("LDS") or figure in document, one.name
+    assert f"{lines[0].n} questions" in document
+
+
+def test_the_measurements_of_attribution_are_of_the_masks_that_would_be_drawn_again():
+    rows = attribution.recorded()
+    masks = ["".join("01"[kept] for kept in mask) for mask in attribution.masks_of(10).astype(int)]
+    assert len(rows) >= 30 and all(row["masks"] == masks for row in rows)
+    assert len({row["question"] for row in rows}) == len(rows)
+    assert all(len(row["logprobs"]) == len(masks) and max(row["logprobs"]) <= 0 for row in rows)
+
+
+def test_methods_are_judged_on_masks_that_none_of_them_was_fitted_to():
+    """Scores that add up: every method that sees enough of them predicts the rest without error."""
+    masks = attribution.masks_of(10)
+    row = {
+        "masks": ["".join("01"[kept] for kept in mask) for mask in masks.astype(int)],
+        "logprobs": (masks @ np.sqrt(np.arange(10)) - 100).tolist(),
+        "n_tokens": 1,
+    }
+    found = attribution.judgements(row)
+    assert found["leave one out, 11 masks"].lds == found["Banzhaf, 32 masks"].lds == 1
+    used = set(row["masks"][:76])
+    assert {one.n for one in found.values()} == {sum(one not in used for one in row["masks"][76:])}
+    assert found["surrogate, 32 masks"] == found["Lasso of context-cite, 32 masks"]
