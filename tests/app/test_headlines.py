@@ -60,7 +60,9 @@ def test_a_reason_is_the_text_of_the_diagnostic_that_gives_it(diagnostic):
 
 
 def test_a_reason_that_is_passed_on_is_still_found():
-    assert headlines.reason("inert", "retrieval_quality").meaning.startswith("No single passage changes the answer")
+    assert headlines.reason("inert", "retrieval_quality").meaning.startswith(
+        "No single passage changes the answer"
+    )
 
 
 def test_the_overview_leads_with_the_split_and_every_link_arrives(sample, open_app, healthy):
