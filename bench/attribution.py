@@ -84,7 +84,7 @@ def lines(size: Size) -> Iterator[Line]:
     yield from faithfulness(rows)
     yield from decided(rows)
     k, n_masks = size.pick(2, 3, K), size.pick(4, 6, 32)
-    title, items = questions(k, size.pick(1, 1, 3))
+    title, items = questions(k, size.pick(1, 1, 6))
     plain, ours = OneByOne(dtype="float32"), EmbeddedLLM(dtype="float32")
     nobody = Item("Who?", [(place, "", "Nobody.") for place in range(1, k + 1)], [])
     answers = [_answer(ours, item, k) for item in items]
