@@ -224,14 +224,14 @@ class _Work(StepWork):
         found = {}
         for row in made:
             tokens = next(read)
+            logprob = _total(tokens)
             row |= {
-                "logprob": None if tokens is None else min(0.0, sum(tokens)),
+                "logprob": logprob,
                 "n_tokens": len(tokens) if tokens else None,
-                "answer_status": "error" if tokens is None else "answered",
+                "answer_status": "error" if logprob is None else "answered",
             }
             for claim_id in claims:
-                tokens = next(read)
-                logprob = None if tokens is None else min(0.0, sum(tokens))
+                logprob = _total(next(read))
                 key = {name: row[name] for name in ("query_id", "ablation_id")}
                 found[row["ablation_id"], claim_id] = {**key, "claim_id": claim_id, "logprob": logprob}
         return found
@@ -262,8 +262,8 @@ class _Work(StepWork):
                     )
                 )
         note = (
-            "at most, and a few more where passages are near-duplicates: no more subsets once the order of the "
-            "first three passages is settled"
+            "at most, and a few more where passages are near-duplicates: no more subsets once the order of "
+            "the first three passages is settled"
         )
         return StepPlan((), calls, tokens, tuple(timed), notes=(note,))
 
@@ -286,6 +286,12 @@ class _Work(StepWork):
         if lost:
             notes.append(f"{count(lost, 'subset')} of passages could not be measured; run the step again.")
         return {"notes": notes, "by": self.settings["by"]}
+
+
+def _total(tokens: Sequence[float] | None) -> float | None:
+    """Return the log-probability of a text; None where it was not read, or is impossible."""
+    total = -math.inf if tokens is None else min(0.0, sum(tokens))
+    return total if math.isfinite(total) else None
 
 
 def _answer(question: AskedQuestion) -> str:
