@@ -10,6 +10,7 @@ import pandas as pd
 
 from core.attribution.step import AttributionStep
 from core.pipeline.steps import fill
+from core.rows import dicts_of
 from core.run import Run
 from tests.scripted import ScriptedLLM
 
@@ -98,8 +99,7 @@ def measured(run, llm, **options):
 
 def rows_of(run, query_id="q1"):
     """The rows of a question, by id."""
-    own = run["ablations"][run["ablations"]["query_id"].eq(query_id)]
-    return {row["ablation_id"]: row for row in own.to_dict("records")}
+    return {row["ablation_id"]: row for row in dicts_of(run["ablations"])(query_id)}
 
 
 class Embedder:

@@ -240,7 +240,7 @@ def test_methods_take_their_masks_within_the_budget(name):
 def test_exact_has_a_limit_and_names_are_listed():
     with pytest.raises(InputError, match="at most 10 passages, got 11"):
         method_of("exact").masks(11, 4096, 0)
-    with pytest.raises(InputError, match="one of leave_one_out, surrogate.*got 'loo'"):
+    with pytest.raises(InputError, match=r"one of leave_one_out, surrogate.*got 'loo'"):
         method_of("loo")
 
 
