@@ -291,7 +291,9 @@ def _value(value: Any) -> float:
 def _slots(effects: Sequence[Floats]) -> pd.DataFrame:
     """Return the mean effect of each place over the questions with as many passages as most have."""
     sizes = [len(one) for one in effects if np.isfinite(one).all()]
-    k = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
+    if not sizes:
+        return pd.DataFrame(columns=["slot", "mean", "low", "high", "n"])
+    k = max(set(sizes), key=lambda size: (sizes.count(size), size))
     known = np.array([one for one in effects if len(one) == k and np.isfinite(one).all()])
     rows = []
     for slot in range(k):

@@ -161,6 +161,8 @@ def attribute(
             n = min(n + ROUND, len(masks))
         masks = masks[:n]
     values = game(masks)
+    if every and np.isnan(values).any():
+        at = 0
     # Nothing is estimated where all subsets are known: every method that predicts finds the same.
     fit = (METHODS[EXACT] if every and chosen.random else chosen).fit(masks, values, game.unit)
     if chosen.answers == PREDICT:
@@ -199,7 +201,8 @@ def _judge(
         if np.isnan(values).any():
             return Faithfulness(n=len(values), drops=drops, reason="incomplete")
         return judged(left_out_one_by_one(masks, values), values, drops=drops)
-    test = held_out(game.k, n_test, seed)
+    # A mask that was drawn twice is measured once.
+    test = np.unique(held_out(game.k, n_test, seed), axis=0)
     own = {mask.tobytes() for mask in masks}  # what was fitted is no test
     test = test[[mask.tobytes() not in own for mask in test]]
     tested = game(test)

@@ -154,10 +154,10 @@ def shapley(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
         scores = values @ weight
         return Fit(scores, np.zeros((k, k)), np.repeat(scores[:, None], 2, axis=1))
     gains = _gains(masks, values)
-    gains = gains[~np.isnan(gains).any(axis=1)]
+    halves = gains.reshape(-1, 2, k).mean(axis=1)  # an order and its reverse
+    gains, halves = (part[~np.isnan(part).any(axis=1)] for part in (gains, halves))
     if not len(gains):
         return Fit(np.full(k, np.nan), np.zeros((k, k)), np.full((k, 2), np.nan))
-    halves = gains[: len(gains) // 2 * 2].reshape(-1, 2, k).mean(axis=1) if len(gains) > 1 else gains
     scores, interval = gains.mean(axis=0), np.full((k, 2), np.nan)
     if len(halves) > 1:
         width = student.ppf(0.975, len(halves) - 1) * halves.std(axis=0, ddof=1) / math.sqrt(len(halves))

@@ -39,9 +39,12 @@ class Pair(NamedTuple):
 
 
 def enough_for_pairs(masks: Bools) -> bool:
-    """Tell whether masks say something of pairs: about `WITH_PAIRS`, or all of them."""
+    """Tell whether masks say something of pairs: about `WITH_PAIRS`, or all of them.
+
+    Never of two passages: their four masks leave no error to test against.
+    """
     k = masks.shape[1]
-    return k > 1 and len(np.unique(masks, axis=0)) >= min(_LEAST, 2**k)
+    return k > 2 and len(np.unique(masks, axis=0)) >= min(_LEAST, 2**k)
 
 
 def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pair, ...]:

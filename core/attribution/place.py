@@ -58,7 +58,10 @@ def split(masks: Bools, orders: Ints, values: Floats) -> Split:
     total = float(np.sum((values - values.mean()) ** 2))
     mean_error = error / free
     tested = (without_slots - error) / (k - 1)
-    p_value = float(fisher.sf(tested / mean_error, k - 1, free)) if mean_error > 1e-12 * total else 0.0
+    if mean_error > 1e-12 * total:
+        p_value = float(fisher.sf(tested / mean_error, k - 1, free))
+    else:  # no noise: whatever places explain is there
+        p_value = float(tested <= 1e-12 * total)
     by_chance = (k - 1) * mean_error
     return Split(
         beta[1] + passages,

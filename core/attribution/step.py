@@ -38,6 +38,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {"masks": (BUDGET, 1024), "seed": (0, 2
 _AFTER = 9  # masks that follow from what was found: without the first passages, and without random ones
 _SWAPS = 4
 _CHARACTERS = 4  # of a token, roughly
+_READ = ("ablations", "ablated_claims", "claims", "support")
 _Row = dict[str, Any]
 
 
@@ -108,11 +109,12 @@ class _Work(StepWork):
         self.settings = {**asdict(plan), "style": self._style, "by": "logprob" if self._reads else "rouge"}
         self.parallel = not self._reads
         self._plan, self._asker = plan, asker
-        self._question = questions_of(run, ("ablations", "ablated_claims", "claims", "support"))
+        self._question = questions_of(run, _READ)
         self._without_groups = ""
 
     def todo(self, run: Run) -> Sequence[str]:
-        return [one for one in run.queries["query_id"] if self._lacks(self._question(one))]
+        question = questions_of(run, _READ)
+        return [one for one in run.queries["query_id"] if self._lacks(question(one))]
 
     def _lacks(self, question: AskedQuestion) -> bool:
         if not _answer(question) or not question.passages:
@@ -140,9 +142,10 @@ class _Work(StepWork):
     def _measured(self, question: AskedQuestion) -> tuple[list[_Row], list[_Row]]:
         """Play the game with the model, and return every row of the question."""
         rows = {key: dict(row) for key, row in _rows(question).items() if row["answer_status"] != "error"}
-        claims: list[_Row] = [dict(row) for row in question.filled["ablated_claims"]]
         texts = self._claims(question)
-        read = {(row["ablation_id"], row["claim_id"]) for row in claims}
+        claims = {
+            (row["ablation_id"], row["claim_id"]): dict(row) for row in question.filled["ablated_claims"]
+        }
         answer, k = _answer(question), len(question.passages)
 
         def score(masks: Bools, orders: Ints | None = None) -> Floats:
@@ -151,12 +154,12 @@ class _Work(StepWork):
             new = [
                 i
                 for i, key in enumerate(ids)
-                if key not in rows or any((key, one) not in read for one in wanted)
+                if key not in rows or any((key, one) not in claims for one in wanted)
             ]
             prompts = [self._prompt(question, masks[i], None if orders is None else orders[i]) for i in new]
             made = [self._row(question, ids[i], masks[i], None if orders is None else orders[i]) for i in new]
             if self._reads:
-                claims.extend(self._read(prompts, made, answer, wanted))
+                claims.update(self._read(prompts, made, answer, wanted))
             else:
                 self._ask(prompts, made, "answer")
             rows.update(zip((ids[i] for i in new), made, strict=True))
@@ -179,7 +182,7 @@ class _Work(StepWork):
         play(Game(k, score, unit, score, None if self._reads else again), self._plan, [*groups])
         for group, near in groups.items():
             rows["".join("01"[i not in group] for i in range(k))]["near_duplicates"] = near
-        return list(rows.values()), [row for row in claims if row["claim_id"] in texts]
+        return list(rows.values()), [row for row in claims.values() if row["claim_id"] in texts]
 
     def _groups(self, question: AskedQuestion) -> dict[tuple[int, ...], bool]:
         """Return what to leave out together: near-duplicates, True, and passages of the same support, False.
@@ -226,25 +229,25 @@ class _Work(StepWork):
         made: Sequence[_Row],
         answer: str,
         claims: Mapping[str, str],
-    ) -> list[_Row]:
+    ) -> dict[tuple[str, str], _Row]:
         """Put log-probabilities of the answer into the rows; return those of its claims."""
         texts = [answer, *claims.values()]
         # In one call: what prompts begin with is read once, and all texts after one prompt together.
         pairs = [(prompt, text) for prompt in prompts for text in texts]
         read = iter(self._asker.score(*zip(*pairs, strict=True), at_once=True)) if pairs else iter(())
-        found = []
+        found = {}
         for row in made:
             tokens = next(read)
+            logprob = _total(tokens)
             row |= {
-                "logprob": None if tokens is None else min(0.0, sum(tokens)),
+                "logprob": logprob,
                 "n_tokens": len(tokens) if tokens else None,
-                "answer_status": "error" if tokens is None else "answered",
+                "answer_status": "error" if logprob is None else "answered",
             }
             for claim_id in claims:
-                tokens = next(read)
-                logprob = None if tokens is None else min(0.0, sum(tokens))
+                logprob = _total(next(read))
                 key = {name: row[name] for name in ("query_id", "ablation_id")}
-                found.append({**key, "claim_id": claim_id, "logprob": logprob})
+                found[row["ablation_id"], claim_id] = {**key, "claim_id": claim_id, "logprob": logprob}
         return found
 
     def _ask(self, prompts: Sequence[tuple[Message, ...]], made: Sequence[_Row], column: str) -> None:
@@ -260,7 +263,7 @@ class _Work(StepWork):
         calls = tokens = 0
         timed: list[Call] = []
         for question in map(self._question, ids):
-            n = self._most(len(question.passages))
+            n = self._most(len(question.passages), 1 + len(self._claims(question)))
             whole = self._prompt(question, np.ones(len(question.passages), dtype=bool))
             calls += n
             tokens += n * sum(len(turn.content) for turn in whole) // _CHARACTERS // 2
@@ -272,16 +275,20 @@ class _Work(StepWork):
                         Request(whole, max_tokens=1 if self._reads else self._max_tokens),
                     )
                 )
-        note = "at most: no more subsets once the order of the first three passages is settled"
+        note = (
+            "at most, and a few more where passages are near-duplicates: no more subsets once the order of "
+            "the first three passages is settled"
+        )
         return StepPlan((), calls, tokens, tuple(timed), notes=(note,))
 
-    def _most(self, k: int) -> int:
-        """Return the most calls of a question with so many passages."""
+    def _most(self, k: int, texts: int) -> int:
+        """Return the most calls of a question with so many passages, and texts to read: answer and claims."""
         plan = self._plan
         every = 2**k <= plan.masks
         n = 2**k if every else plan.masks + N_TEST * (1 if self._reads else 2) + _AFTER + 2
         if plan.shapley and not every:
             n += len(METHODS[SHAPLEY].masks(k, plan.masks, plan.seed))
+        n *= texts
         if plan.place and k > 1:
             n += -(-max(BUDGET, 4 * (k + 1)) // k) * k + min(_SWAPS, k - 1)
         return n
@@ -293,6 +300,12 @@ class _Work(StepWork):
         if lost:
             notes.append(f"{count(lost, 'subset')} of passages could not be measured; run the step again.")
         return {"notes": notes, "by": self.settings["by"]}
+
+
+def _total(tokens: Sequence[float] | None) -> float | None:
+    """Return the log-probability of a text; None where it was not read, or is impossible."""
+    total = -math.inf if tokens is None else min(0.0, sum(tokens))
+    return total if math.isfinite(total) else None
 
 
 def _answer(question: AskedQuestion) -> str:
