@@ -10,8 +10,8 @@ measurements in `bench/results/attribution_masks.jsonl`, which `record` makes. c
 pairs; below 48 masks the surrogate is the same. Shapley values are left out: they share credit and are not
 meant to predict, and their masks are not among those measured.
 
-What limits the speed: 32 masks of ten passages keep 160 passages. Sorted by their tokens they share what they
-begin with; the rest is faster arithmetic.
+What limits the speed: the 32 masks keep 155 passages, and 87 where what prompts begin with is read once, 1.8
+times less, beside question and answer of every mask. The rest is faster arithmetic.
 """
 
 from __future__ import annotations
