@@ -15,7 +15,7 @@ from core.errors import InputError
 from core.schema import TABLES as RAW
 from core.text.display import number, shorten
 
-TABLES = ("queries", "passages", "claims", "verdicts")
+TABLES = ("queries", "passages", "claims", "verdicts", "pairs")
 _SIGNALS = "signals"
 _RANGE = ".."
 _CONDITION = re.compile(r"([a-z_]+)\.([a-z_]+)\.(.+)", re.DOTALL)

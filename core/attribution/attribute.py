@@ -165,13 +165,13 @@ def attribute(
         at = 0
     # Nothing is estimated where all subsets are known: every method that predicts finds the same.
     fit = (METHODS[EXACT] if every and chosen.random else chosen).fit(masks, values, game.unit)
-    if chosen.answers == PREDICT:
-        judgement = _judge(chosen, fit, masks, values, game, every, n_test, seed)
-    else:
-        judgement = Faithfulness(reason="shares_credit", drops=_drops(fit.scores, game, seed))
     usable = ~np.isnan(values)
     looks = (chosen.random or every) and enough_for_pairs(masks[usable])
     found = interacting(masks[usable], values[usable]) if looks else ()
+    if chosen.answers == PREDICT:
+        judgement = _judge(chosen, fit, masks, values, game, found if every else None, n_test, seed)
+    else:
+        judgement = Faithfulness(reason="shares_credit", drops=_drops(fit.scores, game, seed))
     return Attribution(
         chosen.name,
         fit.scores,
@@ -194,13 +194,23 @@ def _settled(masks: Bools, game: Game) -> int:
 
 
 def _judge(
-    chosen: Method, fit: Fit, masks: Bools, values: Floats, game: Game, every: bool, n_test: int, seed: int
+    chosen: Method,
+    fit: Fit,
+    masks: Bools,
+    values: Floats,
+    game: Game,
+    of_all: Sequence[Pair] | None,
+    n_test: int,
+    seed: int,
 ) -> Faithfulness:
+    """Judge by held-out masks or, where all were measured and ``of_all`` are their pairs, one by one."""
     drops = _drops(fit.scores, game, seed)
-    if every and chosen.name != LEAVE_ONE_OUT:
+    if of_all is not None and chosen.name != LEAVE_ONE_OUT:
         if np.isnan(values).any():
             return Faithfulness(n=len(values), drops=drops, reason="incomplete")
-        return judged(left_out_one_by_one(masks, values), values, drops=drops)
+        again = None if game.again is None else game.again(masks)
+        pairs = [(one.first, one.second) for one in of_all]
+        return judged(left_out_one_by_one(masks, values, pairs), values, again, drops)
     # A mask that was drawn twice is measured once.
     test = np.unique(held_out(game.k, n_test, seed), axis=0)
     own = {mask.tobytes() for mask in masks}  # what was fitted is no test

@@ -28,9 +28,9 @@ def numbers(analysis: AttributionAnalysis) -> tuple[Number, ...]:
             "n_readable_attributions", "Bars can be read", int(judged["readable"].sum()), of=len(judged),
             define="readable", cases="queries.readable:True", place="card", chance=0.025 * len(judged) if len(judged) else None,
         ),
-        _mean("mean_lds", "LDS", judged["lds"], "lds", 0.0, "card"),
-        _mean("mean_concordance", "Removals told apart", judged["concordance"], "concordance", 0.5, "card"),
-        _mean("mean_lds_ceiling", "Ceiling of the LDS", q["ceiling"], "ceiling", None, "row"),
+        _mean("mean_lds", "LDS", judged["lds"], "lds", 0.0, "card", -1.0, 1.0),
+        _mean("mean_concordance", "Removals told apart", judged["concordance"], "concordance", 0.5, "card", 0.0, 1.0),
+        _mean("mean_lds_ceiling", "Ceiling of the LDS", q["ceiling"], "ceiling", None, "row", -1.0, 1.0),
         _mean("mean_top_drop", f"Lost without the first passage ({analysis.unit})", q["drop_1"], "top_drop",
               _value(q["drop_1_random"]), "row"),
         Number(
@@ -41,9 +41,9 @@ def numbers(analysis: AttributionAnalysis) -> tuple[Number, ...]:
             "n_both_needed", "Needs both", int((looked["n_both"] > 0).sum()), of=of, define="both",
             chance=LEVEL * of if of else None, note="at most" if of else "", cases="pairs.either:False", place="row",
         ),
-        _mean("mean_passage_share", "Share of the passages", q["passage_share"], "passage_share", 0.0, "row"),
-        _mean("mean_slot_share", "Share of the place", q["slot_share"], "slot_share", 0.0, "row"),
-        _mean("mean_swap", f"Swap of neighbours ({analysis.unit})", q["swap"], "swap", None, "row"),
+        _mean("mean_passage_share", "Share of the passages", q["passage_share"], "passage_share", 0.0, "row", -math.inf, 1.0),
+        _mean("mean_slot_share", "Share of the place", q["slot_share"], "slot_share", 0.0, "row", -math.inf, 1.0),
+        _mean("mean_swap", f"Swap of neighbours ({analysis.unit})", q["swap"], "swap", None, "row", 0.0),
         Number(
             "n_claims_disagree", "Claims: influence against support", *_disagreeing(analysis), noun="claim",
             define="claim_disagreement", place="row",
@@ -53,14 +53,16 @@ def numbers(analysis: AttributionAnalysis) -> tuple[Number, ...]:
     )  # fmt: skip
 
 
-def _mean(key: str, title: str, values: pd.Series, define: str, chance: float | None, place: str) -> Number:
+def _mean(
+    key: str, title: str, values: pd.Series, define: str, chance: float | None, place: str,
+    least: float = -math.inf, most: float = math.inf,
+) -> Number:  # fmt: skip
     known = values.dropna().to_numpy(dtype=np.float64)
-    low, high = mean_interval(known) if known.size > 1 else (math.nan, math.nan)
-    interval = None if math.isnan(low) else (low, high)
-    value = float(known.mean()) if known.size else None
+    low, high = mean_interval(known, lower=least, upper=most)
     return Number(
-        key, title, value, n=known.size, interval=interval, define=define, chance=chance if known.size else None,
-        place=place,
+        key, title, float(known.mean()) if known.size else None, n=known.size,
+        interval=None if math.isnan(low) else (low, high), define=define,
+        chance=chance if known.size else None, place=place,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,14 +45,14 @@ class Faithfulness:
         return None if math.isnan(self.lds) else self.low > 0
 
 
-def left_out_one_by_one(masks: Bools, values: Floats) -> Floats:
-    """Predict each of all 2^k masks from the others, by least squares.
+def left_out_one_by_one(masks: Bools, values: Floats, pairs: Sequence[tuple[int, int]] = ()) -> Floats:
+    """Predict each of all 2^k masks from the others, by least squares on passages and ``pairs`` of them.
 
-    In closed form (PRESS): all masks are alike, so each has the leverage (k + 1) / 2^k.
+    In closed form (PRESS): all masks are alike, so each has the leverage (number of columns) / 2^k.
     """
-    n, k = masks.shape
-    x = np.column_stack([np.ones(n), masks - 0.5])
-    leverage = (k + 1) / n
+    n, z = len(masks), masks - 0.5
+    x = np.column_stack([np.ones(n), z, *(z[:, i] * z[:, j] for i, j in pairs)])
+    leverage = x.shape[1] / n
     fitted = x @ np.linalg.lstsq(x, values)[0]
     return np.asarray((fitted - leverage * values) / (1 - leverage) if leverage < 1 else np.full(n, np.nan))
 

@@ -90,7 +90,7 @@ def surrogate(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
 
     Lasso (α = 0.01) on standardised columns and values divided by ``unit``, the number of the answer's
     tokens: ContextCite (Cohen-Wang et al. 2024, arXiv 2409.00729, algorithm 1). From 48 masks on with pairs
-    of passages, and α by cross-validation. Intervals as `banzhaf`.
+    of passages, and α by cross-validation. Intervals as `banzhaf`, wide enough for the score.
     """
     masks, values = _measured(masks, values)
     n, k = masks.shape
@@ -103,7 +103,9 @@ def surrogate(masks: Bools, values: Floats, unit: float = 1.0) -> Fit:
         scores, pairs = found[:k], np.zeros((k, k))
         pairs[upper] = found[k:]
         pairs += pairs.T
-    return Fit(scores, pairs, _least_squares(masks, values)[1])
+    # The penalty draws scores towards 0, sometimes out of the interval of what it penalises.
+    low, high = _least_squares(masks, values)[1].T
+    return Fit(scores, pairs, np.column_stack([np.minimum(low, scores), np.maximum(high, scores)]))
 
 
 def banzhaf(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:

@@ -15,6 +15,7 @@ LEVEL = 0.05
 FIRST = 3
 _WARM = 4  # masks before the scale of the errors is known
 _LATEST = 8  # errors that say how large the next one may be
+_EXACT = 0.05  # of the spread of the scores: errors below count as this large, lest one mask outweigh all
 _SPREAD = 12.0  # about the masks at which the test is strongest
 
 
@@ -53,7 +54,9 @@ def _evidence(masks: Bools, values: Floats) -> tuple[Floats, Floats]:
     for t in range(_WARM, len(masks)):
         weight = _ridge(z[:t], values[:t])
         # The size of the last errors, of masks before this one: what is exact by now counts for more.
-        scale = math.sqrt(np.mean(np.square(missed[-_LATEST:]))) or 1.0
+        scale = (
+            max(math.sqrt(np.mean(np.square(missed[-_LATEST:]))), _EXACT * float(np.std(values[:t]))) or 1.0
+        )
         error = values[t] - weight[0] - z[t] @ weight[1:]
         missed.append(float(error))
         # Without i and j: what both add to the prediction where only one is kept is taken out.

@@ -285,7 +285,11 @@ class _Work(StepWork):
         """Return the most calls of a question with so many passages, and texts to read: answer and claims."""
         plan = self._plan
         every = 2**k <= plan.masks
-        n = 2**k if every else plan.masks + N_TEST * (1 if self._reads else 2) + _AFTER + 2
+        n = (
+            2**k * (1 if self._reads else 2)
+            if every
+            else plan.masks + N_TEST * (1 if self._reads else 2) + _AFTER + 2
+        )
         if plan.shapley and not every:
             n += len(METHODS[SHAPLEY].masks(k, plan.masks, plan.seed))
         n *= texts

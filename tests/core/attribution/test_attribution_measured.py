@@ -131,10 +131,10 @@ def test_a_game_of_a_claim():
     [
         ([], []),
         (["same-1"], []),
-        (["same-1", "other", "same-1"], [[0, 2]]),
-        (["same-1", "same-2", "same-2", "x", "same-1", "same-1"], [[0, 4, 5], [1, 2]]),
+        (["same-1", "other", "same-1"], [(0, 2)]),
+        (["same-1", "same-2", "same-2", "x", "same-1", "same-1"], [(0, 4, 5), (1, 2)]),
         (["", " ", "same-1"], []),  # without words they say nothing alike
-        (["", "same-1", "x", "same-1"], [[1, 3]]),
+        (["", "same-1", "x", "same-1"], [(1, 3)]),
     ],
 )
 def test_near_duplicates(texts, groups):
@@ -145,7 +145,7 @@ def test_near_duplicates_are_chained_and_need_a_cosine_of_09():
     # At angles of 0, 25, 50 and 100 degrees: cos 25° = 0.906, cos 50° = 0.643.
     angles = np.radians([0, 50, 25, 100])
     vectors = np.column_stack([np.cos(angles), np.sin(angles)])
-    assert near_duplicates(list("abcd"), lambda _: vectors) == [[0, 1, 2]]
+    assert near_duplicates(list("abcd"), lambda _: vectors) == [(0, 1, 2)]
     angles = np.radians([0, 26])  # cos 26° = 0.899
     vectors = np.column_stack([np.cos(angles), np.sin(angles)])
     assert near_duplicates(list("ab"), lambda _: vectors) == []

@@ -228,7 +228,7 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["analyze", "no-such-file.jsonl", "--out", "r"], "no-such-file.jsonl"),
-        (["analyze", "{questions}", "--steps", "influence,sampling", "--out", "r"], "--steps can name losses, influence, likelihood, claims, uncertainty, conformal, validation, confidence, got 'sampling'"),
+        (["analyze", "{questions}", "--steps", "influence,sampling", "--out", "r"], "--steps can name losses, attribution, influence, likelihood, claims, uncertainty, conformal, validation, confidence, got 'sampling'"),
         (["analyze", "{questions}", "--k", "0", "--out", "r"], "k must be a whole number"),
         (["analyze", "{questions}", "--limit", "0", "--out", "r"], "at least 1, got 0"),
         (["analyze", "{questions}"], "--out"),
