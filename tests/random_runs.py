@@ -7,6 +7,7 @@ import pandas as pd
 
 from core.run import Run
 from core.sources.simulation_truth import WORDS
+from core.stats.designs import held_out, subsets
 from core.validation.fallback import OURS
 
 CORRECT = 0.6  # share of correct answers, and mean of every confidence signal
@@ -44,7 +45,9 @@ def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
         for fails in [rng.random() < share]
     ]  # fmt: skip
     claims, cells = _claims(ids, pids, baseline, rng)
-    steps = ("influence", "claims", "uncertainty", "conformal", "validation", "confidence", "likelihood")
+    steps = (
+        "influence", "claims", "uncertainty", "conformal", "validation", "confidence", "likelihood", "attribution",
+    )  # fmt: skip
     step = {"options": {}, "n_done": n, "n_left": 0, "complete": True, "notes": []}
     return Run.create(
         {
@@ -92,6 +95,7 @@ def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
             }
         ),
         samples=_sampled(ids, draw(_SAMPLES), rng),
+        ablations=pd.concat([_subsets(id_, k, rng) for id_ in ids]),
         context_samples=pd.concat(
             [
                 # A baseline and samples drawn alike, from the same distribution as those of the whole prompt.
@@ -113,6 +117,18 @@ def random_run(seed: int, queries: int = 60, passages: int = 10) -> Run:
         ),
         verdicts=pd.DataFrame(verdicts),
     )
+
+
+def _subsets(query_id: str, k: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Return scores of random subsets, also in other orders, that depend on nothing."""
+    masks = np.unique(np.vstack([subsets(k, 64), held_out(k, 32), np.ones((1, k), dtype=bool)]), axis=0)
+    kept = ["".join("01"[int(one)] for one in mask) for mask in masks]
+    return pd.DataFrame(
+        {
+            "query_id": query_id, "ablation_id": kept, "kept": kept, "answer_status": "answered",
+            "logprob": -30 + rng.normal(0, 1, len(kept)), "n_tokens": 8,
+        }
+    )  # fmt: skip
 
 
 class _Answers:

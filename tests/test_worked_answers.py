@@ -93,7 +93,7 @@ def test_what_needs_no_model_is_there():
     """Conformal was never run, and all 32 answers failed validation for lack of citations nobody had asked for."""
     diagnosis = Diagnosis(Run.load(SAMPLES / "worked_answers"))
     lacking = {one.name for one in diagnosis.diagnostics if one.lacks(diagnosis.run)}
-    assert lacking <= {"influence", "likelihood"}
+    assert lacking <= {"attribution", "influence", "likelihood"}
     labelled = diagnosis.run.queries["calibrates"]
     assert labelled.sum() == len(LINES) / 2
     verdicts = diagnosis.run["verdicts"].set_index("validator")

@@ -102,13 +102,23 @@ ATTRIBUTION = Diagnostic(
     ),
     exports=(
         Export(
-            "csv", "Passages and attribution", ".csv", attribution_csv, "One row per question and passage."
+            "attribution-csv",
+            "Passages and attribution",
+            ".csv",
+            attribution_csv,
+            "One row per question and passage.",
         ),
-        Export("pairs-csv", "Pairs of passages", ".csv", pairs_csv, "One row per pair that does not add up."),
+        Export(
+            "attribution-pairs-csv",
+            "Pairs of passages",
+            ".csv",
+            pairs_csv,
+            "One row per pair that does not add up.",
+        ),
     ),
     definitions=DEFINITIONS,
     columns=(
-        QuestionColumn("lds", "LDS", bounds=(-1.0, 1.0), higher_is="better"),
+        QuestionColumn("lds", "Faithfulness", bounds=(-1.0, 1.0), higher_is="better"),
         QuestionColumn("concordance", "Removals told apart", bounds=(0.0, 1.0), is_secondary=True),
         QuestionColumn("readable", "Bars can be read", "bool", is_secondary=True),
     ),

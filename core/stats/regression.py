@@ -23,6 +23,6 @@ def lasso(columns: Floats, values: Floats, alpha: float | None = None) -> Floats
     found = np.zeros(columns.shape[1])
     if usable.any() and np.ptp(values) > 0:
         x = (columns[:, usable] - columns[:, usable].mean(axis=0)) / scale[usable]
-        model = LassoCV(cv=5, alphas=20, max_iter=20_000, tol=1e-3) if alpha is None else Lasso(alpha=alpha)
+        model = LassoCV(cv=5, alphas=20, eps=0.01, max_iter=20_000) if alpha is None else Lasso(alpha=alpha)
         found[usable] = model.fit(x, values).coef_ / scale[usable]
     return found

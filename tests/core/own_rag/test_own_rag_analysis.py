@@ -645,7 +645,7 @@ def test_the_fixes_are_tried_on_a_function_with_its_own_objects():
     [
         (
             "influence",
-            "steps must be a list of losses, influence, likelihood, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
+            "steps must be a list of losses, attribution, influence, likelihood, claims, uncertainty, conformal, validation, confidence or of steps, got 'influence'",
         ),
         (["influence", "sampling"], "steps must be a list of .*, got 'sampling'"),
         (["claims"], r"The first of steps must ask the questions: influence; got \['claims'\]"),
