@@ -44,11 +44,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-RECORD = $(BIN)/python -m core analyze --llm embedded --steps influence,losses,likelihood,claims,uncertainty,conformal,validation,confidence \
-	--overwrite
+STEPS = influence,losses,likelihood,claims,uncertainty,conformal,validation,confidence
+RECORD = $(BIN)/python -m core analyze --llm embedded --overwrite --steps $(STEPS)
 analyze: $(VENV)/.installed
 	$(BIN)/python -m sample_data.sentences sample_data/articles sample_data/sentences.jsonl
-	$(RECORD) sample_data/facts.jsonl --repeats 3 --k 3 --passage-words 60 --context-questions 30 --name "Sample facts, 3 passages of one sentence" --out sample_data/recorded_run_facts
+	$(RECORD),attribution --shapley --place sample_data/facts.jsonl --repeats 3 --k 3 --passage-words 60 --context-questions 30 --name "Sample facts, 3 passages of one sentence" --out sample_data/recorded_run_facts
 	$(RECORD) sample_data/questions.jsonl --repeats 1 --k 5 --passage-words 60 --context-questions 24 --name "Sample corpus, 5 passages of 60 words" --out sample_data/recorded_run_short
 	$(RECORD) sample_data/questions.jsonl --repeats 1 --name "Sample corpus, 10 passages of 100 words" --out sample_data/recorded_run
 

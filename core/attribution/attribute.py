@@ -33,6 +33,7 @@ ROUND = 16  # masks between two looks at whether the order is settled
 _PLACE_SEED = 2_000_003  # so that no two parts draw the same masks
 _RANDOM = 2  # times as many random passages are left out
 _SWAPS = 4
+_CLEAR = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,8 @@ def _judge(
         if np.isnan(values).any():
             return Faithfulness(n=len(values), drops=drops, reason="incomplete")
         again = None if game.again is None else game.again(masks)
-        pairs = [(one.first, one.second) for one in of_all]
+        # They were chosen by the same masks, so that only clear ones may help to predict these.
+        pairs = [(one.first, one.second) for one in of_all if one.p_value <= _CLEAR]
         return judged(left_out_one_by_one(masks, values, pairs), values, again, drops)
     # A mask that was drawn twice is measured once.
     test = np.unique(held_out(game.k, n_test, seed), axis=0)

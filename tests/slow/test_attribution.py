@@ -9,8 +9,10 @@ import pytest
 from scipy.stats import binom
 
 from core.attribution.attribute import Game, attribute
-from core.attribution.masks import all_masks, random_masks
+from core.attribution.methods import banzhaf
 from core.attribution.pairs import interacting
+from core.attribution.settling import settled
+from core.stats.designs import all_masks, random_masks
 from tests.core.attribution.attribution_runs import evidence_over_time
 
 pytestmark = pytest.mark.slow
@@ -66,3 +68,17 @@ def test_noise_alone_is_not_readable(k, budget):
         game = Game(k, lambda masks, rng=rng: rng.normal(size=len(masks)))
         readable += attribute(game, "surrogate", budget, seed).faithfulness.readable is True
     assert readable <= 0.05 * 150
+
+
+@pytest.mark.parametrize("weights", [np.zeros(10), np.r_[3.0, 2.0, 1.0, 1.0, np.zeros(6)]])
+def test_an_order_that_is_not_there_is_settled_in_one_case_of_twenty(weights):
+    """Nothing matters, or the third place belongs to two: looked at after every eighth mask."""
+    called = 0
+    for seed in range(500):
+        masks, rng = random_masks(10, 96, 500 + seed), np.random.default_rng(seed)
+        values = masks @ weights + rng.normal(size=96)
+        called += any(
+            settled(masks[:n], values[:n], banzhaf(masks[:n], values[:n]).scores) == 3
+            for n in range(32, 97, 8)
+        )
+    assert called <= 0.05 * 500

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.attribution.attribute import Game, attribute, swapped
-from core.stats.designs import all_masks, random_masks
 from core.attribution.methods import METHODS
 from core.errors import InputError
+from core.stats.designs import all_masks, random_masks
 
 
 def additive(effects, **more):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from core.stats.designs import all_masks, chains, one_left_out, random_masks
 from core.attribution.methods import (
     METHODS,
     PREDICT,
@@ -22,6 +21,7 @@ from core.attribution.methods import (
     surrogate,
 )
 from core.errors import InputError
+from core.stats.designs import all_masks, chains, one_left_out, random_masks
 
 GAMES = {
     # name: passages, game of a mask, then leave one out, Banzhaf and Shapley value of each.

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
-from core.stats.designs import all_masks, random_masks
 from core.attribution.pairs import enough_for_pairs, interacting
+from core.stats.designs import all_masks, random_masks
 
 
 def noise(n, seed=0, size=0.2):

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import f as fisher
 
 from core.attribution.attribute import Game, placed, swapped
-from core.stats.designs import latin_square, random_masks
 from core.attribution.place import split
+from core.stats.designs import latin_square, random_masks
 
 K = 5
 PASSAGES = np.array([3.0, -1, 0, 2, 0])

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from core.stats.designs import random_masks
 from core.attribution.methods import banzhaf
 from core.attribution.settling import settled
+from core.stats.designs import random_masks
 from tests.core.attribution.attribution_runs import evidence_over_time
 
 STRICT = np.array([4.0, 2.5, 1.2, 0, 0, 0])
