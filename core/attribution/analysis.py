@@ -20,10 +20,10 @@ from core.stats import mean_interval
 from core.text.overlap import rouge_l
 
 _QUERY = (
-    "query_id", "question", "k", "reason", "lds", "lds_low", "lds_high", "concordance", "ceiling", "n_test",
-    "readable", "settled", "n_calls", "n_failed", "n_either", "n_both", "n_near_duplicates", "drop_1",
-    "drop_1_random", "drop_3", "drop_3_random", "drop_5", "drop_5_random", "passage_share", "slot_share",
-    "slot_p_value", "swap",
+    "query_id", "question", "k", "reason", "lds", "lds_low", "lds_high", "concordance", "ceiling",
+    "n_test", "readable", "reading", "settled", "n_calls", "n_failed", "n_either", "n_both",
+    "n_near_duplicates", "drop_1", "drop_1_random", "drop_3", "drop_3_random", "drop_5",
+    "drop_5_random", "passage_share", "slot_share", "slot_p_value", "swap",
 )  # fmt: skip
 _PASSAGE = (
     "query_id", "passage_id", "slot", "title", "score", "low", "high", "shapley", "shapley_low",
@@ -57,6 +57,9 @@ _CLAIM = (
 )
 
 
+READABLE, UNREADABLE, UNTOLD = "can be read", "do not read", "too few subsets to tell"
+
+
 @dataclass(frozen=True, slots=True)
 class AttributionAnalysis:
     """Attribution of a run, replayed on the subsets that were measured; no LLM calls.
@@ -66,7 +69,8 @@ class AttributionAnalysis:
     queries : DataFrame
         One row per question, in the run's order: ``query_id, question, k``; ``reason`` why the LDS is
         undefined; ``lds, lds_low, lds_high, concordance, ceiling, n_test, readable`` as in
-        `core.attribution.faithfulness.Faithfulness`; ``settled`` places, ``n_calls``, ``n_failed``;
+        `core.attribution.faithfulness.Faithfulness`, the latter in words as ``reading``;
+        ``settled`` places, ``n_calls``, ``n_failed``;
         ``n_either`` and ``n_both`` pairs, missing where too few subsets were measured; ``n_near_duplicates``
         passages; ``drop_1, drop_3, drop_5`` and ``drop_<m>_random``; ``passage_share, slot_share,
         slot_p_value``, ``swap``.
@@ -166,11 +170,14 @@ def analyse(run: Run) -> AttributionAnalysis:
 def _typed(q: pd.DataFrame) -> pd.DataFrame:
     counts = ("k", "n_test", "settled", "n_calls", "n_failed", "n_either", "n_both", "n_near_duplicates")
     kept = {name: q[name].astype("Int64") for name in counts}
-    numbers = [one for one in _QUERY if one not in (*counts, "query_id", "question", "reason", "readable")]
+    numbers = [
+        one for one in _QUERY if one not in (*counts, "query_id", "question", "reason", "readable", "reading")
+    ]
     return q.assign(
         **kept,
         **{name: q[name].astype("float64") for name in numbers},
         readable=q["readable"].astype("boolean"),
+        reading=q["readable"].map({True: READABLE, False: UNREADABLE}).fillna(UNTOLD).where(q["lds"].notna()),
         reason=q["reason"].astype("str").where(q["reason"].notna(), None),
     )
 

@@ -26,7 +26,8 @@ METRICS = by_name(
         undefined_when="fewer than 8 subsets, or the answer's score never changes",
         source="Park et al. 2023; Cohen-Wang et al. 2024, §3"),
     Definition("readable", "Bars can be read",
-        "The 95 % interval of the LDS lies above 0. Else do not read the bars of this answer.",
+        "The 95 % interval of the LDS lies above 0. Else do not read the bars of this answer; with fewer than 16 subsets "
+        "it cannot be told of a single answer.",
         direction="no by mistake in at most 1 of 40 answers whose scores say nothing",
         undefined_when="the LDS is undefined"),
     Definition("concordance", "Removals told apart",

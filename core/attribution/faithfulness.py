@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from core.arrays import Bools, Floats
 
+_TELLING = 16
 LEAST = 8  # masks: of fewer, ranks tell nothing
 TOP = (1, 3, 5)
 
@@ -41,8 +42,14 @@ class Faithfulness:
 
     @property
     def readable(self) -> bool | None:
-        """Whether the scores predict better than chance: the interval lies above 0; None where undefined."""
-        return None if math.isnan(self.lds) else self.low > 0
+        """Whether the scores predict better than chance: the interval lies above 0.
+
+        None where undefined, and where it does not but fewer than 16 masks could hardly have shown it.
+        """
+        if self.low > 0:
+            return True
+        untold = self.n < _TELLING and not self.high < 0
+        return None if math.isnan(self.lds) or untold else False
 
 
 def left_out_one_by_one(masks: Bools, values: Floats, pairs: Sequence[tuple[int, int]] = ()) -> Floats:

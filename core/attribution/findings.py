@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, ttest_1samp
 
-from core.attribution.analysis import AttributionAnalysis
+from core.attribution.analysis import READABLE, UNREADABLE, UNTOLD, AttributionAnalysis
 from core.attribution.definitions import METRICS
 from core.attribution.pairs import LEVEL
 from core.severity import LOSS, NOTE, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
-from core.stats import wilson_interval
+from core.stats import mean_interval, wilson_interval
 from core.text.display import count, number, part, percent
 
 _BY_MISTAKE = 0.025  # of answers whose scores say nothing
@@ -28,32 +28,37 @@ def _readable(analysis: AttributionAnalysis) -> Sequence[Finding]:
     q = analysis.judged
     if q.empty:
         return ()
-    n, of = int((~q["readable"].astype(bool)).sum()), len(q)
-    share = wilson_interval(n / of, of)
-    right = percent(float(q["concordance"].mean()))
-    told = f"of two removals the scores tell the worse one in {right} of cases (50 % by chance)"
-    worst = q.sort_values("lds", kind="stable")
-    ids = tuple(worst["query_id"][~worst["readable"].astype(bool)])
-    if 2 * n > of:
+    reading = q["reading"].value_counts()
+    of, n, untold = len(q), int(reading.get(UNREADABLE, 0)), int(reading.get(UNTOLD, 0))
+    can, right = of - n - untold, percent(float(q["concordance"].mean()))
+    low, _ = mean_interval(q["lds"].to_numpy(dtype=np.float64))
+    ids = tuple(q.sort_values("lds", kind="stable").loc[q["reading"] != READABLE, "query_id"])
+    if 2 * n > of or (can < of and not low > 0):
         return (
             Finding(
                 "readable",
-                f"In {part(n, of, 'question')} the bars of influence cannot be read: they predict removals "
-                "no better than chance.",
-                n, of, share,
-                advice="Do not read these bars. Measure more subsets of the passages, or read the claims.",
+                f"In {part(of - can, of, 'question')} the bars of influence cannot be read: that they "
+                "predict removals cannot be told from chance.",
+                of - can, of, wilson_interval(1 - can / of, of),
+                advice="Do not read these bars. Measure more subsets of the passages, where there are "
+                "more, or read the claims.",
                 query_ids=ids, tone=UNCLEAR, label="Bars cannot be read", reads="whose bars cannot be read",
-                clause=f"in {part(n, of, 'question')} the bars of influence cannot be read",
+                clause=f"in {part(of - can, of, 'question')} the bars of influence cannot be read",
             ),
         )  # fmt: skip
-    but = f" Not in {n:,}: do not read the bars there." if n else ""
+    said = [
+        "The scores predict what leaving passages out does: of two removals they tell the worse one in "
+        f"{right} of cases (50 % by chance; {count(of, 'question')})."
+    ]
+    if untold:
+        said.append(f"In {untold:,} there are too few subsets to tell it of the single answer.")
+    if n:
+        said.append(f"In {n:,} do not read the bars.")
     return (
         Finding(
-            "readable",
-            f"The scores of {part(of - n, of, 'question')} predict what leaving passages out does: {told}."
-            f"{but}",
-            of - n, of, wilson_interval(1 - n / of, of), expected_by_chance=_BY_MISTAKE * of, tone=GOOD,
-            query_ids=ids, label="Bars can be read", reads="whose bars cannot be read",
+            "readable", " ".join(said), can, of, wilson_interval(can / of, of),
+            expected_by_chance=_BY_MISTAKE * of, tone=GOOD, query_ids=ids, label="Bars can be read",
+            reads="whose bars cannot be read",
         ),
     )  # fmt: skip
 

@@ -9,18 +9,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Floats, Ints
-from core.attribution.analysis import AttributionAnalysis
+from core.attribution.analysis import READABLE, UNREADABLE, UNTOLD, AttributionAnalysis
 from core.charts import theme
 from core.conditions import where
 from core.text.display import count, number
 
 N_BINS = 20
-_LOOKS = {False: ("Divergent", "Do not read"), True: ("Aligned", "Can be read")}
+_LOOKS = {
+    UNREADABLE: ("Divergent", "Do not read"),
+    UNTOLD: ("Undefined", "Too few subsets to tell"),
+    READABLE: ("Aligned", "Can be read"),
+}
 
 
 class _Data(NamedTuple):
     edges: Floats
-    counts: dict[bool, Ints]  # by whether the bars can be read, per bin
+    counts: dict[str, Ints]  # by whether the bars can be read, per bin
     ceiling: float  # mean over questions that were measured twice; NaN where none was
     n_ceiling: int
 
@@ -35,14 +39,15 @@ def lds_histogram(analysis: AttributionAnalysis) -> go.Figure:
     undefined = f"{len(analysis.queries) - n:,} undefined"
     if not n:
         return theme.empty_figure(f"No question has an LDS ({undefined}).")
-    readable = int(data.counts[True].sum())
+    readable, cannot = int(data.counts[READABLE].sum()), int(data.counts[UNREADABLE].sum())
     alt = (
         f"Histogram of the LDS over {count(n, 'question')}, mean {number(analysis.judged['lds'].mean())} "
-        f"(0 by chance): the bars of {readable:,} can be read, those of {n - readable:,} cannot, {undefined}."
+        f"(0 by chance): the bars of {readable:,} can be read, those of {cannot:,} cannot, "
+        f"{n - readable - cannot:,} cannot be told, {undefined}."
     )
     figure = theme.new_figure(alt, "LDS: predicted against measured removals", "Questions", 300)
-    for is_readable, (style, title) in _LOOKS.items():
-        _add_bars(figure, data, is_readable, style, title)
+    for reading, (style, title) in _LOOKS.items():
+        _add_bars(figure, data, reading, style, title)
     figure.add_vline(x=0, line=theme.DASHED)
     above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(text="0 by chance", x=0, **above)
@@ -63,15 +68,14 @@ def _data(analysis: AttributionAnalysis) -> _Data:
     # Rounded, so that an LDS of 0.3 and an edge of 0.3 are the same number.
     q, edges = analysis.judged, np.round(np.linspace(-1, 1, N_BINS + 1), 9)
     counts = {
-        is_readable: np.histogram(q.loc[q["readable"] == is_readable, "lds"].round(9), edges)[0]
-        for is_readable in _LOOKS
+        reading: np.histogram(q.loc[q["reading"] == reading, "lds"].round(9), edges)[0] for reading in _LOOKS
     }
     ceilings = q["ceiling"].dropna()
     return _Data(edges, counts, float(ceilings.mean()) if len(ceilings) else np.nan, len(ceilings))
 
 
-def _add_bars(figure: go.Figure, data: _Data, is_readable: bool, style: str, title: str) -> None:
-    edges, counts = data.edges, data.counts[is_readable]
+def _add_bars(figure: go.Figure, data: _Data, reading: str, style: str, title: str) -> None:
+    edges, counts = data.edges, data.counts[reading]
     if not counts.any():
         return
     hover, leads_to = [], []
@@ -79,7 +83,7 @@ def _add_bars(figure: go.Figure, data: _Data, is_readable: bool, style: str, tit
         hover.append(f"LDS {number(low)} to {number(high)}<br>{title}: {count(n, 'question')}")
         # The last bin holds an LDS of 1 too.
         ends = (low, high if high < 1 else None)
-        condition = where("attribution", "queries", lds=ends, readable=is_readable)
+        condition = where("attribution", "queries", lds=ends, reading=reading)
         leads_to.append(theme.where_door(condition) if n else "")
     theme.add_bars(
         figure, f"{title} ({counts.sum():,})", (edges[:-1] + edges[1:]) / 2, counts, style, hover, leads_to,

@@ -82,7 +82,8 @@ def test_the_ceiling_is_what_measuring_again_reaches():
 
 def test_readable_means_an_interval_above_0():
     assert Faithfulness(lds=0.3, low=0.01, high=0.6).readable is True
-    assert Faithfulness(lds=0.3, low=0.0, high=0.6).readable is False
+    assert Faithfulness(lds=0.3, low=0.0, high=0.6, n=16).readable is False
+    assert Faithfulness(lds=0.3, low=0.0, high=0.6, n=15).readable is None  # too few to show it
     assert Faithfulness().readable is None
 
 

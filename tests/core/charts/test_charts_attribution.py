@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.attribution.analysis import READABLE, UNREADABLE
 from core.charts.attribution import lds_histogram, passage_scores, slot_effects
 from core.charts.theme import alt_text, has_doors
 from core.conditions import describe, matching
@@ -24,7 +25,8 @@ def with_lds(analysis, *rows):
     """The analysis with other questions: (id, LDS, can be read, ceiling)."""
     q = pd.DataFrame(rows, columns=["query_id", "lds", "readable", "ceiling"])
     blank = analysis.queries.head(0).reindex(range(len(q)))
-    return replace(analysis, queries=blank.assign(**{name: q[name] for name in q}))
+    reading = q["readable"].map({True: READABLE, False: UNREADABLE})
+    return replace(analysis, queries=blank.assign(**{name: q[name] for name in q}, reading=reading))
 
 
 def doors(figure):
@@ -71,9 +73,11 @@ def test_every_mark_leads_to_the_questions_it_counts(draw, found):
         assert not re.search(r"_|%", describe(diagnosis, condition))
 
 
-def test_of_five_games_one_can_be_read(found):
-    """What adds up is predicted, parity is not; a constant game and no answer are undefined."""
-    assert "the bars of 1 can be read, those of 3 cannot, 2 undefined" in alt_text(lds_histogram(found[1]))
+def test_of_five_games_three_can_be_read(found):
+    """What adds up is predicted, so are pairs; parity is not; a constant game and no answer are undefined."""
+    assert "the bars of 3 can be read, those of 1 cannot, 0 cannot be told, 2 undefined" in alt_text(
+        lds_histogram(found[1])
+    )
 
 
 def test_scores_of_either_are_half_the_gain(found):

@@ -42,8 +42,15 @@ def _readable(row: Mapping[str, Any]) -> Iterator[str]:
             yield f"**Attribution undefined:** {plain(meaning)}"
         return
     n = f"n = {count(int(row['n_test']), 'held-out subset')}"
-    if row["readable"]:
-        right = percent(row["concordance"])
+    readable = show.yes_or_no(row["readable"])
+    right = percent(row["concordance"])
+    if readable is None:
+        yield (
+            f"Of two removals, the attribution scores tell the worse one in {right} of cases (50 % by "
+            f"chance), but {n} are too few to tell whether these bars can be read."
+        )
+        return
+    if readable:
         yield (
             f"Of two removals, the attribution scores tell the worse one in {right} of cases (50 % by "
             f"chance; {n})."
