@@ -52,7 +52,7 @@ def test_a_bar_leads_to_the_answers_whose_bars_can_be_read(attribution_app, run,
     page.wait_for_url("**where=**")
     settle(page)
     (condition,) = parse_qs(urlsplit(page.url).query)["where"]
-    assert condition == "attribution.queries.lds:0.9..,readable:True"
+    assert condition == "attribution.queries.lds:0.9..,reading:can%20be%20read"
     assert f"{at['n']} of {len(run.queries)} questions match" in main_text(page)
 
     page.get_by_role("link", name="Read them in the workbench").click()
