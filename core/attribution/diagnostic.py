@@ -106,7 +106,7 @@ ATTRIBUTION = Diagnostic(
             "Passages and attribution",
             ".csv",
             attribution_csv,
-            "One row per question and passage.",
+            "One row per passage of a measured answer.",
         ),
         Export(
             "attribution-pairs-csv",

@@ -45,6 +45,8 @@ SUMMARIES: Mapping[str, tuple[set[str], str]] = {
     "context-csv": ({"condition", "n_rising", "outcome"}, "a context test, one row per estimator"),
     "validators-csv": ({"validator", "n_applied", "recall"}, "counts, one row per validator"),
     "signals-csv": ({"first", "second", "spearman"}, "correlations, one row per pair of signals"),
+    "attribution-csv": ({"lds", "score", "slot_effect"}, "attribution scores, one row per passage"),
+    "attribution-pairs-csv": ({"interaction", "either"}, "pairs of passages that do not add up"),
     "json": ({"verdict", "summary", "manifest"}, "the headline numbers of a run"),
 }
 
