@@ -12,7 +12,17 @@ import pandas as pd
 
 from core.arrays import Floats
 from core.attribution.attribute import attribute
-from core.attribution.measured import LOGPROB, ROUGE, SUPPORTS, Found, Plan, claim_game, play, recorded
+from core.attribution.measured import (
+    LOGPROB,
+    ROUGE,
+    SUPPORTS,
+    Found,
+    Plan,
+    claim_game,
+    own_claims,
+    play,
+    recorded,
+)
 from core.attribution.methods import BANZHAF
 from core.rows import dicts_of
 from core.run import Run
@@ -30,31 +40,14 @@ _PASSAGE = (
     "shapley_high", "passage_effect", "slot_effect",
 )  # fmt: skip
 _PAIR = (
-    "query_id",
-    "first",
-    "second",
-    "first_slot",
-    "second_slot",
-    "interaction",
-    "low",
-    "high",
-    "p_value",
+    "query_id", "first", "second", "first_slot", "second_slot", "interaction", "low", "high", "p_value",
     "either",
-)
+)  # fmt: skip
 _GROUP = ("query_id", "slots", "near_duplicates", "together", "alone")
 _CLAIM = (
-    "query_id",
-    "claim_id",
-    "text",
-    "passage_id",
-    "slot",
-    "score",
-    "low",
-    "high",
-    "support",
-    "is_first",
+    "query_id", "claim_id", "text", "passage_id", "slot", "score", "low", "high", "support", "is_first",
     "disagrees",
-)
+)  # fmt: skip
 
 
 READABLE, UNREADABLE, UNTOLD = "can be read", "do not read", "too few subsets to tell"
@@ -255,23 +248,22 @@ def _claims(
 ) -> list[dict[str, Any]]:
     known = {(row["claim_id"], row["passage_id"]): row["probability"] for row in support}
     found = []
-    own = [claim for claim in claims if claim["side"] != "reference" and claim["text"].strip()]
-    for claim in own if len(own) > 1 else ():  # the only claim is the answer
+    for claim_id, text in own_claims(claims).items():
         rows = {
             row["ablation_id"]: float(row["logprob"])
             for row in claimed
-            if row["claim_id"] == claim["claim_id"] and row["logprob"] is not None
+            if row["claim_id"] == claim_id and row["logprob"] is not None
         }
         rows = rows or {
-            name: rouge_l(claim["text"], row["answer"]).recall
+            name: rouge_l(text, row["answer"]).recall
             for name, row in ablations.items()
             if row["answer"] is not None
         }
         if not rows:
             continue
-        one = attribute(claim_game(len(shown), rows, claim["text"]), BANZHAF, plan.masks, plan.seed)
+        one = attribute(claim_game(len(shown), rows, text), BANZHAF, plan.masks, plan.seed)
         probability = np.array(
-            [_value(known.get((claim["claim_id"], row["passage_id"]))) for row in shown], dtype=np.float64
+            [_value(known.get((claim_id, row["passage_id"]))) for row in shown], dtype=np.float64
         )
         first = int(np.nanargmax(one.scores)) if np.isfinite(one.scores).any() else None
         matters = first is not None and one.interval[first, 0] > 0
@@ -281,7 +273,7 @@ def _claims(
             disagrees = bool(not supports[first] and supports.any())
         found += [
             {
-                "query_id": key, "claim_id": claim["claim_id"], "text": claim["text"],
+                "query_id": key, "claim_id": claim_id, "text": text,
                 "passage_id": row["passage_id"], "slot": i + 1, "score": one.scores[i],
                 "low": one.interval[i, 0], "high": one.interval[i, 1], "support": probability[i],
                 "is_first": bool(matters and i == first), "disagrees": disagrees,

@@ -33,7 +33,8 @@ ROUND = 16  # masks between two looks at whether the order is settled
 _PLACE_SEED = 2_000_003  # so that no two parts draw the same masks
 _RANDOM = 2  # times as many random passages are left out
 _SWAPS = 4
-_CLEAR = 0.005
+_CLEAR = 0.005  # p-value of a pair that may help to predict the masks it was found in
+MOST_AFTER = len(TOP) * (1 + _RANDOM)  # masks that follow from what was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +238,23 @@ def _drops(scores: Floats, game: Game, seed: int) -> Mapping[int, tuple[float, f
     return {m: (whole - row[0], float(whole - row[1:].mean())) for m, row in zip(chosen, rows, strict=True)}
 
 
-def placed(game: Game, budget: int = BUDGET, seed: int = 0) -> Split:
+def n_placed(k: int) -> int:
+    """Return the masks that `placed` measures: at least 4 k + 4, the same number in each of k orders."""
+    return -(-max(BUDGET, 4 * (k + 1)) // k) * k
+
+
+def n_swapped(k: int) -> int:
+    """Return the swaps that `swapped` measures."""
+    return min(_SWAPS, k - 1)
+
+
+def placed(game: Game, seed: int = 0) -> Split:
     """Split the influence of passages from that of places; see `core.attribution.place.split`.
 
-    Random masks in the orders of a Latin square, the same number in each: at least 4 k + 4 calls.
+    Random masks in the orders of a Latin square; `n_placed` calls.
     """
     k = game.k
-    n = max(budget, 4 * (k + 1))
-    orders = np.resize(latin_square(k, seed), (-(-n // k) * k, k))
+    orders = np.resize(latin_square(k, seed), (n_placed(k), k))
     masks = random_masks(k, len(orders), seed + _PLACE_SEED)
     values = game.ordered(masks, orders)
     usable = ~np.isnan(values)
@@ -254,10 +264,11 @@ def placed(game: Game, budget: int = BUDGET, seed: int = 0) -> Split:
 def swapped(game: Game, seed: int = 0) -> Floats:
     """Return the placebo: how much the score changes where two neighbours change places, shape (m,).
 
-    All passages are there; a few random pairs of neighbours, each by itself. 5 calls.
+    All passages are there; a few random pairs of neighbours, each by itself; `n_swapped` calls, and
+    that of all in order.
     """
     k = game.k
-    first = np.random.default_rng([seed, 4]).permutation(k - 1)[:_SWAPS] if k > 1 else np.empty(0, np.int64)
+    first = np.random.default_rng([seed, 4]).permutation(max(k - 1, 0))[: n_swapped(k)]
     orders = np.tile(np.arange(k), (len(first), 1))
     for row, place in zip(orders, first.tolist(), strict=True):
         row[[place, place + 1]] = row[[place + 1, place]]

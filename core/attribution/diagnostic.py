@@ -49,7 +49,7 @@ def numbers(analysis: AttributionAnalysis) -> tuple[Number, ...]:
             define="claim_disagreement", place="row",
         ),
         Number("attribution_by", value=analysis.by),
-        Number("n_attribution_calls", "Subsets measured", int(q["n_calls"].fillna(0).sum()), place="setup"),
+        Number("n_attribution_calls", "Prompts measured", int(q["n_calls"].fillna(0).sum()), place="setup"),
     )  # fmt: skip
 
 

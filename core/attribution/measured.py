@@ -57,7 +57,7 @@ def play(game: Game, plan: Plan, groups: Sequence[Sequence[int]] = ()) -> Found:
     shared = attribute(game, SHAPLEY, max(plan.masks, BUDGET), plan.seed) if plan.shapley else None
     place, swaps = None, np.empty(0)
     if plan.place and k > 1:
-        place, swaps = placed(game, seed=plan.seed), swapped(game, plan.seed)
+        place, swaps = placed(game, plan.seed), swapped(game, plan.seed)
     dropped = []
     for group in groups:
         masks = np.ones((2 + len(group), k), dtype=bool)
@@ -110,6 +110,12 @@ def claim_game(k: int, rows: Mapping[str, float], text: str) -> Game:
         return np.array([rows.get(kept_text(mask), math.nan) for mask in masks], dtype=np.float64)
 
     return Game(k, score, float(max(1, len(text.split()))))
+
+
+def own_claims(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the claims of the answer by id; of an answer with one claim, that one is the answer."""
+    own = {row["claim_id"]: row["text"] for row in rows if row["side"] != "reference" and row["text"].strip()}
+    return own if len(own) > 1 else {}
 
 
 def likeness(answer: str, row: Mapping[str, Any]) -> float:

@@ -55,8 +55,8 @@ class Method:
 
     ``masks(k, budget, seed)`` are those to measure first; ``fit(masks, values, unit)`` makes the scores,
     where ``unit`` divides the values for a penalty that must not depend on the answer's length; NaN values
-    are failed measurements. ``random``
-    tells whether its masks are drawn uniformly, so that more of them may follow.
+    are failed measurements. ``random`` tells whether its masks are drawn uniformly, so
+    that more of them may follow.
     """
 
     name: str

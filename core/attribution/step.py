@@ -10,13 +10,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from core.arrays import Bools, Floats, Ints
-from core.attribution.attribute import BUDGET, N_TEST, Game
+from core.attribution.attribute import BUDGET, MOST_AFTER, N_TEST, Game, n_placed, n_swapped
 from core.attribution.measured import (
     Plan,
     ablation_id,
     kept_text,
     likeness,
     near_duplicates,
+    own_claims,
     play,
     recorded,
     same_support,
@@ -35,8 +36,6 @@ from core.text import answer_status
 from core.text.display import count
 
 _RANGES: Mapping[str, tuple[int, int]] = {"masks": (BUDGET, 1024), "seed": (0, 2**31 - 1)}
-_AFTER = 9  # masks that follow from what was found: without the first passages, and without random ones
-_SWAPS = 4
 _CHARACTERS = 4  # of a token, roughly
 _READ = ("ablations", "ablated_claims", "claims", "support")
 _Row = dict[str, Any]
@@ -181,7 +180,7 @@ class _Work(StepWork):
         groups = self._groups(question)
         play(Game(k, score, unit, score, None if self._reads else again), self._plan, [*groups])
         for group, near in groups.items():
-            rows["".join("01"[i not in group] for i in range(k))]["near_duplicates"] = near
+            rows[kept_text(~np.isin(np.arange(k), group))]["near_duplicates"] = near
         return list(rows.values()), [row for row in claims.values() if row["claim_id"] in texts]
 
     def _groups(self, question: AskedQuestion) -> dict[tuple[int, ...], bool]:
@@ -199,11 +198,10 @@ class _Work(StepWork):
         return {group: near for group, near in found.items() if len(group) < len(ids)}
 
     def _claims(self, question: AskedQuestion) -> dict[str, str]:
-        """Return the claims to read: of an answer with one claim, that one is the answer."""
+        """Return the claims to read; none where answers are generated."""
         if not self._reads:
             return {}
-        own = [row for row in question.filled["claims"] if row["side"] != "reference" and row["text"].strip()]
-        return {row["claim_id"]: row["text"] for row in own} if len(own) > 1 else {}
+        return own_claims(question.filled["claims"])
 
     def _row(self, question: AskedQuestion, key: str, mask: Bools, order: Ints | None) -> _Row:
         ids = [one["passage_id"] for one in question.passages]
@@ -288,13 +286,13 @@ class _Work(StepWork):
         n = (
             2**k * (1 if self._reads else 2)
             if every
-            else plan.masks + N_TEST * (1 if self._reads else 2) + _AFTER + 2
+            else plan.masks + N_TEST * (1 if self._reads else 2) + MOST_AFTER + 2
         )
         if plan.shapley and not every:
             n += len(METHODS[SHAPLEY].masks(k, plan.masks, plan.seed))
         n *= texts
         if plan.place and k > 1:
-            n += -(-max(BUDGET, 4 * (k + 1)) // k) * k + min(_SWAPS, k - 1)
+            n += n_placed(k) + n_swapped(k)
         return n
 
     def facts(self, run: Run) -> Mapping[str, Any]:
