@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom, ttest_1samp
 
+from core.arrays import Floats
 from core.attribution.analysis import READABLE, UNREADABLE, UNTOLD, AttributionAnalysis
 from core.attribution.definitions import METRICS
 from core.attribution.pairs import LEVEL
 from core.severity import LOSS, NOTE, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
-from core.stats import mean_interval, wilson_interval
+from core.stats import hotelling, mean_interval, wilson_interval
 from core.text.display import count, number, part, percent
 
 _BY_MISTAKE = 0.025  # of answers whose scores say nothing
@@ -58,7 +60,7 @@ def _readable(analysis: AttributionAnalysis) -> Sequence[Finding]:
         Finding(
             "readable", " ".join(said), can, of, wilson_interval(can / of, of),
             expected_by_chance=_BY_MISTAKE * of, tone=GOOD, query_ids=ids, label="Bars can be read",
-            reads="whose bars cannot be read",
+            reads="whose bars are not shown to be readable",
         ),
     )  # fmt: skip
 
@@ -122,7 +124,12 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
     if len(q) < 2 or slots.empty:
         return ()
     shares = q["slot_share"].to_numpy()
-    p_value = float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0
+    # Each answer may have places of its own, or all of them the same ones: two tests of one statement.
+    p_values = [
+        float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0,
+        hotelling(_effects(analysis)),
+    ]
+    p_value = min(1.0, 2 * float(np.nanmin(p_values)))
     passages, places = (percent(max(0.0, float(q[name].mean()))) for name in ("passage_share", "slot_share"))
     said = (
         f"{places} of the variance of the answer's score depends on the place in the prompt and {passages} "
@@ -134,8 +141,20 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
         p_value=p_value, tone=UNCLEAR, label="Place in the prompt", reads="measured in other orders",
         query_ids=tuple(q.sort_values("slot_p_value", kind="stable")["query_id"]),
     )  # fmt: skip
-    if shares.mean() <= 0:
+    if shares.mean() <= 0 and not alike < own:
         return (unclear,)
+    swap = float(q["swap"].mean())
+    if slots["mean"].abs().max() < swap:
+        claim = (
+            "the place in the prompt matters, but less than a swap of two neighbours, which changes the score "
+            f"by {number(swap)} {analysis.unit}{_ends(slots)}"
+        )
+        return (
+            replace(
+                unclear, sentence=f"{claim[:1].upper()}{claim[1:]}. {said[:1].upper()}{said[1:]}.",
+                tone=GOOD, otherwise=unclear,
+            ),
+        )  # fmt: skip
     claim = f"the place in the prompt matters{_ends(slots)}"
     return (
         Finding(
@@ -145,6 +164,14 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
             clause=claim, fix="ranking:improve", topic="order", otherwise=unclear,
         ),
     )  # fmt: skip
+
+
+def _effects(analysis: AttributionAnalysis) -> Floats:
+    """Return the effect of each place but the last in each question of `AttributionAnalysis.slots`."""
+    table = analysis.passages.pivot(index="query_id", columns="slot", values="slot_effect")
+    k = len(analysis.slots)
+    same = table[table.notna().sum(axis=1) == k]  # the last one follows from the others: they add up to 0
+    return same[[*range(1, k)]].to_numpy(dtype=np.float64)
 
 
 def _ends(slots: pd.DataFrame) -> str:

@@ -53,6 +53,7 @@ from core.stats.ranking import (
 from core.stats.regression import lasso
 from core.stats.significance import (
     holm,
+    hotelling,
     paired_permutation_test,
     poisson_binomial_interval,
     poisson_binomial_tail,
@@ -84,6 +85,7 @@ __all__ = [
     "e_aurc",
     "expected_calibration_error",
     "holm",
+    "hotelling",
     "isotonic_fit",
     "known_pairs",
     "lasso",

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
+from scipy.stats import f as fisher
 
 from core.arrays import Floats
 from core.stats.intervals import CELLS, known_pairs
@@ -44,6 +45,20 @@ def paired_permutation_test(a: ArrayLike, b: ArrayLike, n_resamples: int = 9_999
         flip = rows[:, None] >> np.arange(n) & 1 if exact else rng.integers(0, 2, (rows.size, n), np.int8)
         n_extreme += int(np.count_nonzero(np.abs(difference.sum() - 2 * (flip @ difference)) >= least))
     return n_extreme / draws if exact else (1 + n_extreme) / (1 + draws)
+
+
+def hotelling(values: ArrayLike) -> float:
+    """Return the p-value of Hotelling's T² test (1931) that all means of (n, p) values are 0.
+
+    NaN for fewer than p + 2 rows, or where the columns depend on each other.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    n, p = x.shape
+    if n < p + 2 or np.linalg.matrix_rank(x - x.mean(axis=0)) < p:
+        return math.nan
+    mean, spread = x.mean(axis=0), np.atleast_2d(np.cov(x.T))
+    squared = n * mean @ np.linalg.solve(spread, mean)
+    return float(fisher.sf(squared * (n - p) / (p * (n - 1)), p, n - p))
 
 
 def holm(p_values: ArrayLike) -> Floats:

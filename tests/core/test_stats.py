@@ -24,6 +24,7 @@ from core.stats import (
     correlations,
     e_aurc,
     holm,
+    hotelling,
     mean_in_unit,
     mean_interval,
     paired_interval,
@@ -689,3 +690,12 @@ def test_many_rows_need_few_resamples(n, drawn):
     calls = []
     bootstrap_interval(values, lambda found: calls.append(len(found)) or 0.0, n_resamples=300)
     assert calls == [n] * drawn
+
+
+def test_hotelling_of_one_column_is_students_test_and_sees_a_direction_that_columns_hide():
+    rng = np.random.default_rng(5)
+    one = rng.normal(0.3, 1, (30, 1))
+    assert hotelling(one) == pytest.approx(scipy_stats.ttest_1samp(one[:, 0], 0).pvalue)
+    shared = rng.normal(0, 5, 40)
+    assert hotelling(np.column_stack([shared + rng.normal(0.3, 0.1, 40), shared])) < 1e-9  # their difference
+    assert math.isnan(hotelling(np.ones((20, 2)))) and math.isnan(hotelling(rng.normal(size=(3, 2))))

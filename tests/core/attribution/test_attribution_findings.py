@@ -76,8 +76,14 @@ def test_near_duplicates_are_counted():
     assert (one.n, one.of, len(one.query_ids)) == (5, 20, 5)
 
 
-def placed(shares, *slots):
-    one = analysis(slot_share=shares, passage_share=0.4, slot_p_value=0.5)
+def placed(shares, *slots, swap=0.1, effects=()):
+    one = analysis(slot_share=shares, passage_share=0.4, slot_p_value=0.5, swap=swap)
+    rows = [
+        {"query_id": f"q{i}", "slot": slot, "slot_effect": effect}
+        for i, first in enumerate(effects or [0.1, -0.1] * 10)
+        for slot, effect in ((1, first), (2, -first))
+    ]
+    one = replace(one, passages=pd.DataFrame(rows))
     return found(replace(one, slots=pd.DataFrame(slots, columns=["slot", "mean", "low", "high", "n"])))[
         "slot_share"
     ]
@@ -91,6 +97,16 @@ def test_places_are_named_where_their_interval_says_so():
         "most at place 1 (0.50, 95 % interval 0.20 to 0.80)" in one.sentence and "least" not in one.sentence
     )
     assert one.otherwise is not None and one.otherwise.tone == "unclear"
+
+
+def test_places_that_matter_less_than_a_swap_ask_for_nothing():
+    """The same small effect in every answer: the shares tell nothing, the means do."""
+    effects = [0.3 + 0.05 * (-1) ** i for i in range(20)]
+    ends = ((1, 0.3, 0.28, 0.32, 20), (2, -0.3, -0.32, -0.28, 20))
+    one = placed(np.tile([0.1, -0.1], 10), *ends, swap=0.6, effects=effects)
+    # Of one column Hotelling's test is Student's: t = 0.3 / (0.0513 / sqrt(20)) = 26.2 with 19 degrees.
+    assert one.p_value < 1e-14 and one.tone == "good" and one.advice == "" and one.fix == ""
+    assert "less than a swap of two neighbours" in one.sentence and "most at place 1" in one.sentence
 
 
 def test_shares_around_0_tell_nothing():

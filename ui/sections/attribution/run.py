@@ -58,7 +58,8 @@ def readable() -> None:
         top = " The held-out subsets were asked twice: the LDS of the second answers is the ceiling."
     show.sentence(
         f"{by} The LDS says how well they predict removals that they were not fitted to. Chance gives 0: "
-        f"where the 95 % interval contains it, do not read the bars of that answer.{top}"
+        f"where the 95 % interval contains it, do not read the bars of that answer; of fewer than 16 "
+        f"subsets that cannot be told.{top}"
     )
     show.chart("attribution", "lds_histogram")
     reasons = q["reason"].dropna().value_counts()
