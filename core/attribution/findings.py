@@ -125,11 +125,9 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
         return ()
     shares = q["slot_share"].to_numpy()
     # Each answer may have places of its own, or all of them the same ones: two tests of one statement.
-    p_values = [
-        float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0,
-        hotelling(_effects(analysis)),
-    ]
-    p_value = min(1.0, 2 * float(np.nanmin(p_values)))
+    own = float(ttest_1samp(shares, 0.0).pvalue) if np.ptp(shares) else 1.0
+    alike = hotelling(_effects(analysis))
+    p_value = min(1.0, 2 * float(np.nanmin([own, alike])))
     passages, places = (percent(max(0.0, float(q[name].mean()))) for name in ("passage_share", "slot_share"))
     said = (
         f"{places} of the variance of the answer's score depends on the place in the prompt and {passages} "
@@ -146,8 +144,8 @@ def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
     swap = float(q["swap"].mean())
     if slots["mean"].abs().max() < swap:
         claim = (
-            "the place in the prompt matters, but less than a swap of two neighbours, which changes the score "
-            f"by {number(swap)} {analysis.unit}{_ends(slots)}"
+            "the place in the prompt matters, but less than a swap of two neighbours, which changes the "
+            f"score by {number(swap)} {analysis.unit}{_ends(slots)}"
         )
         return (
             replace(
