@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import job_panel, library, router, settings, sources
+from ui import job_panel, library, people, router, settings, sources
 
 st.set_page_config(
     page_title="Leadline",
@@ -14,10 +14,12 @@ st.html(library.ROOT / "ui" / "leadline.css")
 st.logo(str(library.ROOT / "ui" / "leadline.svg"), size="large")
 pages = router.menu()
 page = router.chosen(pages)
-sources.follow_link()
-with st.sidebar:
-    sources.panel()
-    job_panel.status(page.url_path)
-    sources.menu(pages)
-    settings.panel(page.url_path, every=router.shows_all(page))
-router.run(page)
+if people.entered():
+    sources.follow_link()
+    with st.sidebar:
+        sources.panel()
+        job_panel.status(page.url_path)
+        sources.menu(pages)
+        settings.panel(page.url_path, every=router.shows_all(page))
+        people.panel()
+    router.run(page)

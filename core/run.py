@@ -44,6 +44,7 @@ _MANIFEST: dict[str, Any] = {
     "complete": bool,
     "schema_version": int,
     "parent": str,
+    "person": str,
     "notes": [str],
     "dataset": {},
     "model": {},

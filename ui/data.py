@@ -10,7 +10,7 @@ from core.errors import LeadlineError
 from core.report.exports import exporters
 from core.sources.simulation import SHOWN, SimulationOptions, read_options
 from core.text.display import count
-from ui import library, router, show, sources, uploads
+from ui import library, people, router, show, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
@@ -111,9 +111,10 @@ def saved_runs() -> None:
                 key = f"{position}_{saved.run_id}"
                 if not saved.problem:
                     show.button("Open", "folder_open", f"open_{key}", _open, saved.run_id)
-                if saved.own and not saved.problem:
-                    _rename(saved, key)
-                if saved.own:
+                if saved.own and people.may("review"):
+                    if not saved.problem:
+                        _share(saved, key)
+                        _rename(saved, key)
                     _delete(saved, key)
 
 
@@ -130,6 +131,22 @@ def _described(saved: library.SavedRun) -> str:
 def _open(run_id: str) -> None:
     try:
         sources.open_saved(run_id)
+    except LeadlineError as error:
+        session().problem = str(error)
+
+
+def _share(saved: library.SavedRun, key: str) -> None:
+    if people.signs_in():
+        about = "Everyone who signs in here can then open this run; only you can change it."
+        # Another tab may have changed it since this one drew it.
+        st.session_state[f"share_{key}"] = saved.shared
+        change: dict[str, Any] = {"on_change": _set_shared, "args": (saved, not saved.shared)}
+        st.toggle("Share with everyone here", key=f"share_{key}", help=about, **change)
+
+
+def _set_shared(saved: library.SavedRun, shared: bool) -> None:
+    try:
+        library.share(saved, shared)
     except LeadlineError as error:
         session().problem = str(error)
 

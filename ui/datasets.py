@@ -11,7 +11,7 @@ from core.run import Run
 from core.sources.content import SUFFIXES
 from core.sources.dataset import Dataset, dataset_of, load_dataset, read_dataset, single_question
 from core.text.display import count
-from ui import library, sources, uploads
+from ui import library, people, sources, uploads
 from ui.plain import plain
 from ui.state import session
 
@@ -99,11 +99,13 @@ def _from_upload() -> Dataset | None:
         "File of questions",
         type=SUFFIXES,
         key="live_file",
+        disabled=not people.may("review"),
         help="One question a line: question, then documents (texts, split and retrieved from) or passages "
         "(in retrieval order); optionally id and answers. Or SQuAD, HotpotQA, or any file to import.",
     )
     kept = session().live
     if file is not None and kept.get("file_id") != file.file_id:
+        people.require("review")
         kept.update(file_id=file.file_id, uploaded=None, problem=None)
         try:
             kept["uploaded"] = read_dataset(file.getvalue(), file.name)

@@ -9,7 +9,7 @@ import streamlit as st
 from core.pipeline import CallPlan
 from core.run import Run
 from core.text.display import count, duration
-from ui import library, router, sections, show, sources, work
+from ui import library, people, router, sections, show, sources, work
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
 from ui.state import session
@@ -35,9 +35,9 @@ def _adopt(job: Job) -> None:
 
 
 def busy(page: str) -> bool:
-    """Tell whether a run of this page still waits or works."""
+    """Tell whether nothing can be started on this page: a run waits or works, or the person may not."""
     job = registry().get(session().jobs.get(page))
-    return job is not None and job.active and job.kind == "run"
+    return not people.may("run") or (job is not None and job.active and job.kind == "run")
 
 
 def draw(page: str) -> None:
@@ -73,8 +73,8 @@ def _current(page: str) -> Job | None:
     state, asked = session(), st.query_params.get("job")
     if asked and registry().get(asked) is None:
         st.warning(
-            "This job no longer exists: the server was restarted. Start it again; calls that were finished "
-            "are not repeated.",
+            "This job no longer exists, because the server was restarted, or it is another person's. Start "
+            "it again; calls that were finished are not repeated.",
             icon=":material/link_off:",
         )
         del st.query_params["job"]
@@ -228,7 +228,8 @@ def _plan(job: Job) -> None:
             for part, text in prompt.items():
                 st.caption(plain(str(part).replace("_", " ").capitalize()))
                 st.text(str(text))
-    if st.button("Run", icon=":material/play_arrow:", type="primary", key="job_run"):
+    off = not people.may("run")
+    if st.button("Run", icon=":material/play_arrow:", type="primary", key="job_run", disabled=off):
         wanted: Work = job.settings
         # What was retrieved for the estimate need not be retrieved again.
         start(job.page, wanted if wanted.dataset is None else replace(wanted, run=found.run, in_place=True))
@@ -258,7 +259,8 @@ def _finished(job: Job, run: Run) -> None:
 
 def _again(job: Job, label: str) -> None:
     """Draw the button that goes on with the same work."""
-    if job.kind == "run" and st.button(label, icon=":material/resume:", key="job_resume"):
+    off = not people.may("run")
+    if job.kind == "run" and st.button(label, icon=":material/resume:", key="job_resume", disabled=off):
         start(job.page, work.again(job))
         st.rerun()
 

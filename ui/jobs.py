@@ -21,6 +21,7 @@ import streamlit as st
 from core.errors import Cancelled, LeadlineError
 from core.llm import LLM, Completion, open_llm
 from core.pipeline import Answered, ModelChoice, ModelTurns, Progress, Turn
+from ui import people
 
 _LOG = logging.getLogger("leadline")
 _KEEP = 50  # finished jobs remembered
@@ -57,6 +58,7 @@ class Job:
     title: str
     settings: Any = None
     expires: bool = False
+    person: str = field(default_factory=people.name)
     id: str = field(default_factory=lambda: secrets.token_urlsafe(18))
     state: str = "running"
     started: float = 0.0
@@ -132,13 +134,14 @@ class Registry:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._models: dict[tuple[Any, ...], LLM] = {}
-        self._drafts: dict[str, Draft] = {}
+        self._drafts: dict[tuple[str, str], Draft] = {}
         self._lock = threading.Lock()
         self._opening = ModelTurns()
         self.turns = ModelTurns()
 
     def start(self, job: Job, work: Callable[[Job], Any]) -> Job:
-        """Run ``work(job)`` in a thread; what it returns becomes ``job.result``."""
+        """Run ``work(job)`` in a thread; what it returns becomes ``job.result``. InputError: not a runner."""
+        people.require("run")
         with self._lock:
             ended = [key for key, old in self._jobs.items() if not old.active]
             for key in ended[: max(0, len(self._jobs) - _KEEP)]:
@@ -148,20 +151,22 @@ class Registry:
         return job
 
     def get(self, job_id: str | None) -> Job | None:
-        """Return a job by its id."""
+        """Return a job of the person by its id."""
         with self._lock:
-            return self._jobs.get(job_id) if job_id else None
+            found = self._jobs.get(job_id) if job_id else None
+        return found if found is not None and found.person == people.name() else None
 
     def draft(self, asked: str) -> Draft | None:
         """Return inputs by their id."""
         with self._lock:
-            return self._drafts.get(asked)
+            return self._drafts.get((people.name(), asked))
 
     def keep(self, asked: str, draft: Draft) -> None:
         """Keep inputs under an id, the newest ones only."""
+        key = (people.name(), asked)
         with self._lock:
-            self._drafts.pop(asked, None)
-            self._drafts[asked] = draft
+            self._drafts.pop(key, None)
+            self._drafts[key] = draft
             while len(self._drafts) > _DRAFTS:
                 del self._drafts[next(iter(self._drafts))]
 
@@ -194,7 +199,8 @@ class Registry:
     def _run(self, job: Job, work: Callable[[Job], Any]) -> None:
         job.started = time.monotonic()
         try:
-            job.result = work(job)
+            with people.acting_as(job.person):
+                job.result = work(job)
             end = "cancelled" if job.cancelled() else "finished"
         except Cancelled as error:
             end, job.error, job.result = "cancelled", job.error or str(error), job.partial

@@ -12,7 +12,7 @@ from core.pipeline.steps import asks_questions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from core.text.display import count
-from ui import job_panel, show, step_form
+from ui import job_panel, models, show, step_form
 from ui.datasets import whole_number
 from ui.jobs import Draft, registry
 from ui.state import session
@@ -82,14 +82,8 @@ def _retrieval(dataset: Dataset) -> RunOptions:
         words = whole_number("Words per passage", "live_words", 10, 5000, usual.passage_words)
         if retriever not in EMBEDDING_RETRIEVERS:
             return RunOptions(k=k, retriever=retriever, passage_words=words)
-        name = st.text_input(
-            "Embedding model",
-            key="live_embedder",
-            placeholder="Default: all-MiniLM-L6-v2, packaged",
-            persist_state="session",
-            help="A name or folder that sentence-transformers knows; it runs on this machine.",
-        )
-    embedder = (name or "").strip() or None
+        about, packaged = "It runs on this machine.", "Default: all-MiniLM-L6-v2, packaged"
+        embedder = models.local("Embedding model", "live_embedder", about, default=packaged)
     return RunOptions(k=k, retriever=retriever, passage_words=words, embedding_model=embedder)
 
 

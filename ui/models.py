@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -9,7 +10,7 @@ import streamlit as st
 from core.errors import Cancelled, LeadlineError
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Progress
-from ui import job_panel, servers, show
+from ui import job_panel, people, servers, show
 from ui.jobs import Job, registry
 from ui.plain import plain, shortened
 from ui.servers import Models
@@ -19,8 +20,12 @@ from ui.state import session
 def choose(prefix: str = "live") -> ModelChoice | None:
     """Draw the choice of back end, address and model; None where the address is not one.
 
-    ``prefix`` starts the widgets' keys: each use of a model remembers its own choice.
+    ``prefix`` starts the widgets' keys: each use of a model remembers its own choice. Who may run nothing
+    chooses nothing: each choice makes this server contact another.
     """
+    if not people.may("run"):
+        people.explain("run")
+        return None
     left, right = st.columns(2)
     kind = left.selectbox(
         "Back end",
@@ -66,6 +71,10 @@ def _model(choice: ModelChoice, prefix: str) -> str | None:
     backend = BACKENDS[choice.backend]
     found = servers.models(choice) if backend.list_models is not None else Models()
     default = backend.default_model or "the server's own choice"
+    if backend.address is None:
+        about = "Models that run on this machine."
+        name = local("Model", f"{prefix}_model_menu_{choice.backend}", about, default=f"Default: {default}")
+        return _remembered(f"{prefix}_model", choice.backend, name)
     if not found.names:
         name = _typed(f"{prefix}_model", choice.backend, f"Default: {default}")
         if found.problem:
@@ -76,6 +85,25 @@ def _model(choice: ModelChoice, prefix: str) -> str | None:
         name = _listed(f"{prefix}_model", choice.backend, found.names, f"Default: {default}")
         about = "Ask the server for its models again"
         show.button("", "refresh", f"refresh_{prefix}", servers.forget_models, help=about)
+    return name
+
+
+def local(
+    title: str, key: str, about: str, also: Mapping[str, str] | None = None, default: str = "None"
+) -> str | None:
+    """Draw the choice of a model that this process loads: one of the administrator's list, or of ``also``."""
+    titles = {**(also or {}), **{name: name for name in servers.loadable()}}
+    name = st.selectbox(
+        title,
+        list(titles),
+        index=None,
+        key=key,
+        format_func=lambda one: titles.get(one, one),
+        placeholder=default,
+        persist_state="session",
+        help=f"{about} The server's administrator lists further ones in `{servers.LISTED}`.",
+    )
+    servers.check_loadable(name, *(also or {}))
     return name
 
 

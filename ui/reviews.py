@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from core import reviews
 from core.errors import InputError
 from core.reviews import Review
-from ui import library
+from ui import library, people
 from ui.state import session
 
 
@@ -29,8 +29,9 @@ def put(query_id: str, review: Review, seen: Review | None) -> None:
     """Keep a review: on disk where the run is saved, else in the session.
 
     InputError where the disk refuses; the session then has it. ChangedMeanwhile where another tab wrote
-    something else than ``seen``; then nothing is kept.
+    something else than ``seen``, InputError where the person may not; then nothing is kept.
     """
+    people.require("review")
     own = _own()
     if not _on_disk():
         own[query_id] = review

@@ -8,20 +8,25 @@ read when a model is opened and handed on; no session, job or cache holds one.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from core.errors import LeadlineError
+from core.errors import InputError, LeadlineError
 from core.llm import BACKENDS, LLM
 from core.pipeline import ModelChoice
+from core.text.display import shorten
 from ui.jobs import registry
 
 # How long a server's list of models is believed. Also how long one that does not answer is left alone:
 # waiting for it again at every click would make the page unusable.
 _SECONDS = 30.0
+
+
+LISTED = "LEADLINE_MODELS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,20 @@ class Models:
 
     names: tuple[str, ...] = ()
     problem: str | None = None
+
+
+def loadable() -> tuple[str, ...]:
+    """Return the models beside the packaged ones that a page may load into this process."""
+    return tuple(filter(None, map(str.strip, os.environ.get(LISTED, "").split(","))))
+
+
+def check_loadable(name: str | None, *others: str | None) -> None:
+    """Raise InputError for a model that the administrator did not list and is none of the ``others``."""
+    if name is not None and name not in (*others, *loadable()):
+        raise InputError(
+            f"This server does not load {shorten(name)}: a page may use the packaged model and those that the "
+            f"administrator lists in {LISTED}."
+        )
 
 
 def address(choice: ModelChoice) -> str:
@@ -56,6 +75,9 @@ def opener(choice: ModelChoice) -> Callable[[], LLM]:
 
     Secrets are read here and now, because a job's thread belongs to no session.
     """
+    chosen = BACKENDS[choice.backend]
+    if chosen.address is None:
+        check_loadable(choice.model, chosen.default_model)
     url, key = _url(choice), _key(choice)
     return lambda: registry().model(choice.backend, choice.model, url, key)
 

@@ -11,7 +11,7 @@ from core.errors import InputError, LeadlineError
 from core.run import Run
 from core.sources.simulation import SimulationOptions, read_options, simulate, write_options
 from core.text.display import count
-from ui import cached, library, reviews, router
+from ui import cached, library, people, reviews, router
 from ui.plain import plain, shortened
 from ui.state import FILTER, choices, in_address, session
 
@@ -120,7 +120,7 @@ def _saved(run_id: str) -> library.SavedRun:
     if saved is None:
         raise InputError(
             f"The run {shortened(run_id, 40)} is not saved here: it was deleted, belongs to another "
-            "machine, or was an upload that "
+            "machine or another person who has not shared it, or was an upload that "
             "was never saved; open another run on the Data page, or upload the file again."
         )
     return saved
@@ -139,7 +139,8 @@ def open_simulation(options: SimulationOptions) -> None:
 
 
 def _show_simulation(options: SimulationOptions) -> None:
-    session().show(_simulated(options), "simulation", saved=True, link={"sim": write_options(options)})
+    run = library.owned(_simulated(options))
+    session().show(run, "simulation", saved=True, link={"sim": write_options(options)})
 
 
 def show_run(run: Run, origin: str, *, saved: bool = False) -> None:
@@ -157,6 +158,7 @@ def save_current() -> None:
     if state.run is None:
         return
     try:
+        people.require("review")
         library.save(state.run)
         state.saved, state.problem, state.link = True, None, {"run": state.run.run_id}
         reviews.save()
@@ -170,7 +172,8 @@ def save_button(key: str) -> None:
     if not session().saved:
         about = "The run is kept in this tab only; a saved run can be shared by its link."
         label, icon = "Save to my runs", ":material/save:"
-        st.button(label, icon=icon, key=key, on_click=save_current, help=about)
+        off = not people.may("review")
+        st.button(label, icon=icon, key=key, on_click=save_current, help=about, disabled=off)
 
 
 @st.cache_data(max_entries=4, show_spinner="Simulating …")

@@ -16,7 +16,7 @@ from core.pipeline import ModelChoice, Option, Step
 from core.pipeline.steps import asks_questions
 from core.socket import Diagnostic
 from core.text.display import count
-from ui import headlines, job_panel, models, sections, settings, show, uploads
+from ui import files, headlines, job_panel, models, people, sections, settings, show, uploads
 from ui.plain import plain
 from ui.state import session
 from ui.work import Work, has_labels
@@ -102,6 +102,8 @@ def on_loaded_run(page: str, label: str, *, reads_passages: bool = True) -> None
     step = options(diagnostic, page)
     asks = step is not None and step.needs_llm
     choice = models.choose(page) if asks else None
+    if not asks:
+        people.explain("run")
     off = step is None or (asks and choice is None) or job_panel.busy(page)
     work = Work(() if step is None else (step,), choice, run)
     with st.container(horizontal=True):
@@ -151,9 +153,12 @@ def _widget(option: Option, key: str, default: Any) -> Any:
     shown: dict[str, Any] = {"key": key, "help": option.help, "persist_state": "session"}
     if isinstance(default, bool):
         return st.checkbox(option.title, **shown)
+    if option.names == "models":
+        return models.local(option.title, key, option.help, dict(option.choices))
     if option.choices:
         titles: dict[Any, str] = dict(option.choices)
         return st.selectbox(option.title, list(titles), format_func=titles.__getitem__, **shown)
     if isinstance(default, int):
         return int(st.number_input(option.title, step=1, **shown))
-    return (st.text_input(option.title, **shown) or "").strip() or default
+    path = files.choose(option.names, option.title, key, about=option.help)
+    return None if path is None else str(path)

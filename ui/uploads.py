@@ -36,7 +36,7 @@ from core.sources.mapping import (
 from core.sources.templates import TEMPLATES, template_csv
 from core.text.display import count
 from core.text.matching import labelled
-from ui import cached, library, router, show, sources
+from ui import cached, library, people, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import session
 from ui.work import has_labels
@@ -67,8 +67,10 @@ def door() -> None:
     st.caption(
         "Read here: " + ", ".join(plain(title_of(name)) for name in IMPORT_FORMATS if name != AUTO) + "."
     )
+    people.explain("review")
     left, right = st.columns([3, 1], vertical_alignment="top")
-    file = left.file_uploader("File", type=SUFFIXES, key="data_upload", help=LIMIT)
+    off = not people.may("review")
+    file = left.file_uploader("File", type=SUFFIXES, key="data_upload", help=LIMIT, disabled=off)
     with right:
         chosen = st.selectbox(
             "Read as",
@@ -106,6 +108,7 @@ def door() -> None:
 
 def _read(data: bytes, mapping: dict[str, str] | None) -> None:
     """Import the file into the session; keep the error, and the columns where they need mapping."""
+    people.require("review")
     kept = session().upload
     kept["error"] = None
     name, file_format = kept["name"], kept["format"]
@@ -127,10 +130,11 @@ def _read(data: bytes, mapping: dict[str, str] | None) -> None:
                     )
                 _forget_choices()
         return
-    kept.update(run=imported.run, report=imported.report)
+    run = library.owned(imported.run)
+    kept.update(run=run, report=imported.report)
     kept.pop("columns", None)
-    kept["data"] = data if n_asked_again(imported.run) else None
-    _show(imported.run)
+    kept["data"] = data if n_asked_again(run) else None
+    _show(run)
     st.rerun()
 
 

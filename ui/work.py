@@ -162,14 +162,14 @@ def _begun(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
     assert llm is not None and work.retrieval is not None
     job.meter = Progress(unit="questions")
     run = begin(work.dataset, work.retrieval, llm, step, progress=job.meter.update, cancelled=job.cancelled)
-    return _saved(run)
+    return _saved(library.owned(run))
 
 
 def _source(work: Work, llms: Mapping[str, LLM | None], job: Job) -> Run:
     """Return the run to fill: the one given, one derived from it, or what an earlier try left of that."""
     if work.run is None:
         return _begun(work, llms, job)
-    return work.run if work.in_place else _saved(another_run(work.run, work.steps, llms))
+    return work.run if work.in_place else _saved(library.owned(another_run(work.run, work.steps, llms)))
 
 
 def _saved(run: Run) -> Run:

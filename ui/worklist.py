@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
 from core.text.display import count
 from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist_csv
-from ui import cached, doors, headlines, reviews, router, show, sources
+from ui import cached, doors, headlines, people, reviews, router, show, sources
 from ui.plain import plain, shortened
 from ui.state import FILTER, session
 
@@ -183,7 +183,8 @@ def review(query_id: str) -> None:
     shown = state.conflicts.get(query_id, stored)
     status_key, note_key = f"review_status_{query_id}", f"review_note_{query_id}"
     st.session_state[status_key], st.session_state[note_key] = shown.status, shown.note
-    keep: Any = {"on_change": _put, "args": (query_id, status_key, note_key, stored)}
+    off = not people.may("review")
+    keep: Any = {"on_change": _put, "args": (query_id, status_key, note_key, stored), "disabled": off}
     st.segmented_control(
         "Review",
         list(STATUSES),
@@ -193,6 +194,7 @@ def review(query_id: str) -> None:
         format_func=lambda status: f"{_ICONS[status]} {STATUSES[status]}",
         **keep,
     )
+    people.explain("review")
     with st.popover("Note", icon=":material/edit_note:" if shown.note else ":material/note_add:"):
         st.text_area(
             "Note",

@@ -39,7 +39,8 @@ class ConformalStep(Step):
         Option(
             "--store",
             "Calibration store; else half of the labelled questions calibrates.",
-            title="Calibration store (a file; empty: half of the labelled questions)",
+            title="Calibration store (empty: half of the labelled questions)",
+            names="stores",
         ),
     ] = None
     seed: Annotated[

@@ -45,7 +45,8 @@ class Option:
     """How a field of a step is named on the command line and, with a ``title``, on screen, and what it means.
 
     Put it into the field's type: ``repeats: Annotated[int, Option("--repeats", "Repeats.")] = 0``. ``where``
-    names another option and the value it must have for this one to mean anything.
+    names another option and the value it must have for this one to mean anything. ``names`` says what a text
+    names where it has no ``choices``: on screen it is chosen among ``stores``, ``metrics`` or ``models``.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Option:
     title: str = ""
     choices: tuple[tuple[Any, str], ...] = ()
     where: tuple[str, Any] | None = None
+    names: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,8 @@ class UncertaintyStep(PerQuestion):
             "Who says which samples entail each other: judge (the language model), or the name or folder of "
             "an NLI cross-encoder such as cross-encoder/nli-deberta-v3-base.",
             title="Entailment by",
+            choices=(("judge", "The language model"),),
+            names="models",
         ),
     ] = None
     style: str = DEFAULT_STYLE

@@ -66,7 +66,12 @@ class ValidationStep(Step):
     ] = AUTO
     metrics: Annotated[
         str | None,
-        Option("--metrics", "File that counts the validated answers over time.", title="Metrics (a file)"),
+        Option(
+            "--metrics",
+            "File that counts the validated answers over time.",
+            title="Count in these metrics",
+            names="metrics",
+        ),
     ] = None
 
     def __post_init__(self) -> None:

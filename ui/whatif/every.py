@@ -96,7 +96,7 @@ def _tested(found: Any) -> tuple[list[str], list[str]]:
     try:
         fix = Diagnosis(found.result)["losses"].fix(arm.name)
         names: list[Any] = [*([ASKED_ANEW] if ASKED_ANEW in set(found.result["arms"]["arm"]) else []), arm]
-        runs = [run_of_arm(found.result, name) for name in names]
+        runs = [library.owned(run_of_arm(found.result, name)) for name in names]
         for run in runs:
             if library.find(run.run_id) is None:
                 library.save(run)

@@ -10,7 +10,7 @@ import streamlit as st
 from core.claims.step import AUTO, JUDGE, MODEL, NLI, RULES, VERIFIERS, ClaimsStep
 from core.errors import InputError
 from core.text.display import count
-from ui import cached, job_panel, models, step_form
+from ui import cached, job_panel, models, people, servers, step_form
 from ui.plain import plain
 from ui.sections.claims.run import facts
 from ui.state import session
@@ -60,10 +60,14 @@ def _what_is_missing(n: int, made: Mapping[str, Any]) -> None:
     )
     try:
         step = ClaimsStep(**made["options"])
+        if step.verifier == NLI:  # the options are a file's
+            servers.check_loadable(step.verifier_model)
     except (KeyError, TypeError, InputError):
         return  # a file's own verdicts: there is no verifier to go back to
     with st.container(border=True):
         choice = models.choose("claims_retry") if step.needs_llm else None
+        if not step.needs_llm:
+            people.explain("run")
         if choice is not None:
             st.caption(f"Choose the model used before: {plain(made.get('verifier'), one_line=True)}.")
         if st.button(
@@ -108,16 +112,13 @@ def options(page: str) -> ClaimsStep | None:
         )
         return ClaimsStep(verifier, decompose=decompose, repeats=int(repeats))
     if verifier == NLI:
-        name = right.text_input(
-            "NLI model",
-            key=f"{page}_nli",
-            placeholder="cross-encoder/nli-deberta-v3-base, or a folder",
-            persist_state="session",
-            help="A cross-encoder that sentence-transformers can open; it runs on this machine. A name that "
-            "is not a folder is downloaded.",
-        )
-        if not (name or "").strip():
-            st.caption("Name the NLI model first.")
+        with right:
+            about = "A cross-encoder such as cross-encoder/nli-deberta-v3-base; it runs on this machine."
+            name = models.local("NLI model", f"{page}_nli", about)
+        if name is None:
+            listed = servers.loadable()
+            first = "Choose" if listed else f"The administrator lists no model in {servers.LISTED}: list"
+            st.caption(f"{first} the NLI model first.")
             return None
-        return ClaimsStep(verifier, name.strip(), decompose=decompose)
+        return ClaimsStep(verifier, name, decompose=decompose)
     return ClaimsStep(verifier, decompose=decompose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -11,32 +12,34 @@ from core.calibration.in_use import in_use, kept_method
 from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
-from ui import cached, files, show
+from ui import cached, files, people, show
 from ui.plain import plain
 from ui.sections.conformal import run as page
 from ui.state import session
 
-FILE = "calibration.db"
+USUAL = "calibration"
 
 
 def draw() -> None:
-    """Draw the file's name, what it holds, and what can be done with it."""
+    """Draw the store's name, what it holds, and what can be done with it."""
     st.markdown(
-        "A file with the scores of labelled questions, to calibrate new answers with. It holds scores of one "
+        "A store of the scores of labelled questions, to calibrate new answers with. It holds scores of one "
         "score, model, prompt and retriever only."
     )
-    path = files.choose(FILE, "conformal_file")
-    if not path:
-        return
     try:
+        path = files.choose(files.STORES, "Store", "conformal_file", USUAL)
+        if path is None:
+            return
         _add(path)
         if files.is_there(path):
             _browse(path)
+        else:
+            st.info("There is no such store yet: adding makes it.", icon=":material/inbox:")
     except InputError as error:
         st.error(plain(error), icon=":material/error:")
 
 
-def _add(path: str) -> None:
+def _add(path: Path) -> None:
     """Draw the button that adds the labelled questions of the run, and say how many are new."""
     key, learned = session().kept.get("confidence_learned", ("", None))
     method = learned.method if learned is not None and key == session().run_key else None
@@ -52,8 +55,11 @@ def _add(path: str) -> None:
             "By the weights and the map learned on the page Confidence, without the questions that taught."
         )
     label = f"Add this run's labelled questions ({len(cases):,})"
-    if not st.button(label, icon=":material/playlist_add:", key="conformal_add"):
+    people.explain("review")
+    off = not people.may("review")
+    if not st.button(label, icon=":material/playlist_add:", key="conformal_add", disabled=off):
         return
+    people.require("review")
     with closing(CalibrationStore(path, own)) as store:
         n = store.add(cases, own, method=kept_method(in_use(cached.diagnosis(), method)))
     there = len(cases) - n
@@ -61,7 +67,7 @@ def _add(path: str) -> None:
     st.success(f"{count(n, 'score')} added.{known}", icon=":material/check:")
 
 
-def _browse(path: str) -> None:
+def _browse(path: Path) -> None:
     """Draw what the store holds, where it comes from, and what leaves rows out."""
     with closing(CalibrationStore(path)) as store:
         frame = store.frame()
@@ -86,9 +92,10 @@ def _browse(path: str) -> None:
         }
         event = show.table(
             frame, "Scores in the calibration store", columns,
-            key=f"conformal_rows {path}", on_select="rerun", selection_mode="multi-row",
+            key=f"conformal_rows {path.stem}", on_select="rerun", selection_mode="multi-row",
         )  # fmt: skip
-        _mark(store, frame, event["selection"]["rows"])
+        if people.may("review"):
+            _mark(store, frame, event["selection"]["rows"])
     show.csv("Download all rows (CSV)", frame, "calibration-store", "conformal_file_csv")
 
 

@@ -21,10 +21,10 @@ _GUESSING = 0.5
 # What a model says of answers and samples, by an estimator that reads it: how a run gets it.
 _FROM_MODELS = {
     "semantic_entropy_entailment": "Semantic entropy and SumEigen by entailment, and contradictions: not "
-    "measured. Under *Sample again*, set *Entailment by* to `judge` (the language model) or to the name or "
-    "folder of an NLI cross-encoder; on the command line, `--entailment`.",
-    "p_true": "P(True): not measured. Set *Entailment by* to `judge`, with a model that can score a given "
-    "reply: a Hugging Face model in this process (`--llm embedded`).",
+    "measured. Under *Sample again*, set *Entailment by* to the language model or to an NLI "
+    "cross-encoder; on the command line, `--entailment`.",
+    "p_true": "P(True): not measured. Set *Entailment by* to the language model, with one that can score a "
+    "given reply: a Hugging Face model in this process (`--llm embedded`).",
     "verbalised": "Stated confidence: not measured. *Confidence* has the step that asks for it; on the "
     "command line, `--steps confidence`.",
 }

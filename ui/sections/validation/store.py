@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -14,32 +15,34 @@ from core.text.display import count, number, percent
 from core.validation.analysis import ValidationAnalysis
 from core.validation.metrics import WINDOWS, Metrics, Share, daily, windowed
 from core.validation.store import MetricsStore
-from ui import files, headlines, show
+from ui import files, headlines, people, show
 from ui.plain import plain
 from ui.sections.validation import run as page
 from ui.state import session
 
-FILE = "metrics.db"
+USUAL = "metrics"
 
 
 def draw() -> None:
-    """Draw the file's name, what is added to it, and the last days."""
+    """Draw the store's name, what is added to it, and the last days."""
     st.markdown(
-        "A file that counts validated answers, without their texts. A serving program can add to it, too."
+        "A store that counts validated answers, without their texts. A serving program can add to it, too."
     )
-    path = files.choose(FILE, "validation_file")
-    if not path:
-        return
     try:
+        path = files.choose(files.METRICS, "Metrics", "validation_file", USUAL)
+        if path is None:
+            return
         if headlines.lacks("validation") is None:
             _add(path, page.found())
         if files.is_there(path):
             _browse(path)
+        else:
+            st.info("There are no such metrics yet: adding makes them.", icon=":material/inbox:")
     except InputError as error:
         st.error(plain(error), icon=":material/error:")
 
 
-def _add(path: str, analysis: ValidationAnalysis) -> None:
+def _add(path: Path, analysis: ValidationAnalysis) -> None:
     """Draw the button that counts the answers of the run, and say how many are new."""
     run = session().the_run
     n_seen = int(analysis.queries["passed"].notna().sum())
@@ -47,8 +50,11 @@ def _add(path: str, analysis: ValidationAnalysis) -> None:
         st.caption("This run has no validated answer: nothing can be added.")
         return
     label = f"Add this run's answers ({n_seen:,})"
-    if not st.button(label, icon=":material/playlist_add:", key="validation_add"):
+    people.explain("review")
+    off = not people.may("review")
+    if not st.button(label, icon=":material/playlist_add:", key="validation_add", disabled=off):
         return
+    people.require("review")
     # On the day on which the run was made, whenever the button is pressed.
     seen = analysis.observations(datetime.fromisoformat(run.manifest["created"]))
     with MetricsStore(path) as store:
@@ -58,7 +64,7 @@ def _add(path: str, analysis: ValidationAnalysis) -> None:
     st.success(f"{count(n, 'answer')} added, as of {seen[0].at:%Y-%m-%d}.{known}", icon=":material/check:")
 
 
-def _browse(path: str) -> None:
+def _browse(path: Path) -> None:
     """Draw the numbers of the windows and the pass rate of every day."""
     now, longest = datetime.now(UTC), max(WINDOWS)
     with MetricsStore(path) as store:
