@@ -90,7 +90,7 @@ def owned(run: Run) -> Run:
 
 
 def folder_of(run: Run) -> Path:
-    """Return the folder of a run among the user's runs, by its id; new or not. InputError: it is another's."""
+    """Return the folder of a run among the user's runs, by its id; new or not. InputError: another's."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", run.run_id)[:60] or "run"
     existing = find(run.run_id)
     folder = existing.folder if existing and existing.own else runs_folder() / name

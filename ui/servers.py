@@ -46,8 +46,8 @@ def check_loadable(name: str | None, *others: str | None) -> None:
     """Raise InputError for a model that the administrator did not list and is none of the ``others``."""
     if name is not None and name not in (*others, *loadable()):
         raise InputError(
-            f"This server does not load {shorten(name)}: a page may use the packaged model and those that the "
-            f"administrator lists in {LISTED}."
+            f"This server does not load {shorten(name)}: a page may use the packaged model and those that "
+            f"the administrator lists in {LISTED}."
         )
 
 

@@ -133,9 +133,9 @@ def test_answer_tokens_follow_the_back_end_until_they_are_changed(picker):
 def test_retriever_is_asked_only_where_there_are_documents(picker, healthy, open_app):
     app = picker("embedded")
     app.selectbox(key="live_retriever").select("hybrid").run()
-    assert healthy(app).text_input(key="live_embedder").label == "Embedding model"
+    assert healthy(app).selectbox(key="live_embedder").options == []
     app.selectbox(key="live_retriever").select("bm25").run()
-    assert "live_embedder" not in {field.key for field in app.text_input}
+    assert "live_embedder" not in {field.key for field in app.selectbox}
     given = open_app("live", questions="Upload questions")
     line = {"question": "a", "passages": ["b", "c"]}
     given.file_uploader(key="live_file").upload("given.jsonl", json.dumps(line).encode())
@@ -168,14 +168,17 @@ class Listening:
     """A server that lists one model and remembers what was sent along."""
 
     def __init__(self):
-        self.authorizations, self.status = [], 200
+        self.authorizations, self.accounts, self.status, self.elsewhere = [], [], 200, None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 outer.authorizations.append(self.headers.get("Authorization", ""))
-                body = b'{"object": "list", "data": [{"id": "one", "object": "model"}]}'
+                outer.accounts.append(self.headers.get("OpenAI-Organization"))
+                body = b'{"object": "list", "data": [{"id": "one", "object": "model"}], "models": [{"model": "one"}]}'
                 self.send_response(outer.status)
+                if outer.elsewhere:
+                    self.send_header("Location", outer.elsewhere + self.path)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -185,7 +188,8 @@ class Listening:
                 pass
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
+        self.root = f"http://127.0.0.1:{self.http.server_port}"
+        self.url = f"{self.root}/v1"
         threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
 
 
@@ -198,24 +202,42 @@ def two_servers():
         server.http.server_close()
 
 
+VARIABLES = {"openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY"), "ollama": ("OLLAMA_HOST", "OLLAMA_API_KEY")}
+
+
+@pytest.mark.parametrize("kind", [kind for kind, backend in BACKENDS.items() if backend.address])
 @pytest.mark.parametrize("where", ["environment", "secrets"])
 def test_a_key_goes_to_the_address_it_was_configured_for_and_nowhere_else(
-    where, two_servers, picker, monkeypatch, healthy
+    where, kind, two_servers, picker, monkeypatch, healthy
 ):
     own, foreign = two_servers
-    secrets = {"openai": {"api_key": KEY, "base_url": own.url}} if where == "secrets" else {}
+    address, key = VARIABLES[kind]
+    secrets = {kind: {"api_key": KEY, "base_url": own.url}} if where == "secrets" else {}
     if where == "environment":
-        monkeypatch.setenv("OPENAI_BASE_URL", own.url)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    app = healthy(picker("openai", **secrets))
+        monkeypatch.setenv(address, own.url)
+        monkeypatch.setenv(key, KEY)
+    else:
+        monkeypatch.setenv(key, "sk-environment-0123456789abcdef")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-ours")
+    app = healthy(picker(kind, **secrets))
     assert own.authorizations == [f"Bearer {KEY}"]
     # The same address typed is the same server; anything else is not, however it is written.
-    choose(app, "openai", own.url + "/")
+    choose(app, kind, own.url + "/")
+    choose(healthy(app), kind, foreign.url)
+    choose(healthy(app), kind, foreign.url.upper().replace("HTTP", "http"))
+    assert foreign.authorizations and {*foreign.authorizations, *foreign.accounts} == {"", None}
     login = own.url.replace("://", "://me:pw@")
-    for typed in (foreign.url, foreign.url.upper().replace("HTTP", "http"), login, own.url + "?a=b"):
-        choose(healthy(app), "openai", typed)
-    assert foreign.authorizations and not any(KEY in sent for sent in foreign.authorizations)
-    assert [KEY in sent for sent in own.authorizations[1:]] == [False] * (len(own.authorizations) - 1)
+    for typed in (login, own.url + "?a=b"):
+        choose(healthy(app), kind, typed)
+    assert not any("sk-" in sent for sent in own.authorizations[1:])
+
+
+@pytest.mark.parametrize("kind", [kind for kind, backend in BACKENDS.items() if backend.address])
+def test_a_server_that_sends_callers_on_does_not_pass_on_their_key(kind, two_servers):
+    own, foreign = two_servers
+    own.status, own.elsewhere = 307, foreign.root
+    assert BACKENDS[kind].list_models(own.url, KEY) == ["one"]
+    assert own.authorizations == [f"Bearer {KEY}"] and foreign.authorizations == [""]
 
 
 def test_a_refused_key_is_one_sentence_and_asking_again_helps(two_servers, picker, healthy):

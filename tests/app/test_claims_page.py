@@ -66,7 +66,9 @@ def test_cost_is_told_for_each_verifier(open_app, healthy, texts, recorded, monk
     assert not llm.requests
     app.radio(key="claims_verifier").set_value("nli").run()
     assert button(app, "Extract and verify").disabled
-    app.text_input(key="claims_nli").set_value("some/folder").run()
+    assert "The administrator lists no model in LEADLINE_MODELS" in texts(app)
+    monkeypatch.setenv("LEADLINE_MODELS", "some/folder, ")
+    app.run().selectbox(key="claims_nli").set_value("some/folder").run()
     assert not button(healthy(app), "Extract and verify").disabled
 
 

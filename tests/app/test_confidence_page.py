@@ -251,7 +251,7 @@ def test_learned_weights_that_gain_are_offered_and_saved_with_the_other_half(
     assert "without the questions that taught" in texts(app)
     button(app, f"Add this run's labelled questions ({n})").click()
     healthy(app.run())
-    saved, _ = read_store(str(tmp_path / "runs" / "calibration.db"))
+    saved, _ = read_store(str(tmp_path / "runs" / "stores" / "calibration.db"))
     assert saved.scores.size == n and saved.method.learned_from == kept.method.learned_from
     app.switch_page("pages/confidence.py").run()
     app.button(key="confidence_use_learned").click()

@@ -48,7 +48,7 @@ def opened(open_app, healthy, tmp_path, seven):
 @pytest.fixture
 def file(tmp_path):
     """Return where the store of the page is."""
-    return tmp_path / "runs" / "metrics.db"
+    return tmp_path / "runs" / "metrics" / "metrics.db"
 
 
 def raw(text):
@@ -238,8 +238,8 @@ def test_validators_and_reasons_of_a_file_are_shown_as_they_are(opened, texts):
 def test_looking_at_a_store_makes_no_file(opened, texts, file):
     for shown in (None, run_of()):
         app = opened(shown=shown)
-        assert app.text_input(key="validation_file").value == str(file)
-        assert "There is no such file yet" in texts(app) and not file.parent.exists()
+        assert app.selectbox(key="validation_file").value == file.stem
+        assert "There are no such metrics yet" in texts(app) and not file.parent.exists()
 
 
 def test_answers_are_counted_once_and_shown_by_window(opened, texts, file):
@@ -269,7 +269,7 @@ def test_a_run_counts_on_the_day_on_which_it_was_made(opened, texts, seven):
 
 
 def test_the_counts_of_a_serving_program_are_shown_without_a_validated_run(opened, texts, file):
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     with MetricsStore(file) as store:
         at = datetime.now(UTC) - timedelta(days=3)
         store.add([Observation(at, True, False, 0.9, 0.5, False, True, ())])
@@ -278,19 +278,6 @@ def test_the_counts_of_a_serving_program_are_shown_without_a_validated_run(opene
     assert frame["n"].to_list() == [0, 1, 1] and frame["passed"].to_list()[0] == ""
     assert frame["confidence"].to_list()[1] == "0.90"  # one value has no interval
     assert not [one for one in app.button if one.label.startswith("Add this")]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"not a database" * 400, "is not a metrics store"), (None, "is a folder")]
-)
-def test_what_is_no_store_is_told_and_stays_as_it_is(content, said, opened, texts, tmp_path, healthy):
-    path = tmp_path / "elsewhere"
-    path.mkdir() if content is None else path.write_bytes(content)
-    app = opened()
-    app.text_input(key="validation_file").set_value(str(path))
-    healthy(app.run())
-    assert said in raw(texts(app)) and (path.is_dir() if content is None else path.read_bytes() == content)
-    assert any(one.proto.label == "Read the 7 questions of the run" for one in app.get("page_link"))
 
 
 def cards(app):

@@ -49,6 +49,8 @@ class OllamaLLM:
         As in ``ollama list``; None is ``llama3.2:3b``. It is never fetched without a `pull`.
     base_url : str or None
         Address of the server; None is ``OLLAMA_HOST``, else this machine.
+    api_key : str or None
+        None is ``OLLAMA_API_KEY``, "" none.
     timeout : float
         Seconds after which a call is abandoned. Long, because loading a large model takes minutes.
     parallel : int
@@ -66,6 +68,7 @@ class OllamaLLM:
         model: str | None = None,
         *,
         base_url: str | None = None,
+        api_key: str | None = None,
         timeout: float = 600.0,
         parallel: int = 4,
         keep_alive: str | float = "5m",
@@ -75,7 +78,7 @@ class OllamaLLM:
         if context is not None and context <= 0:
             raise InputError(f"context must be above 0, got {context}.")
         self.name = full_name(model or DEFAULT_MODEL)
-        self._server = find_server(base_url)
+        self._server = find_server(base_url, api_key)
         self._keep_alive = keep_alive
         self._context = context
         self._parallel = parallel

@@ -124,10 +124,11 @@ def _explain_status(status: int, reason: str, address: str, model: str) -> Leadl
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server's address ``scheme://host:port`` with any path, and separately the user and password in it."""
+    """A server's address ``scheme://host:port`` with any path, and separately what must not be shown."""
 
     url: str
     login: tuple[str, str] | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
 
     def client(self, seconds: float) -> Any:
         """Open the official client for a few questions."""
@@ -149,7 +150,15 @@ class Server:
     def _settings(self, seconds: float) -> dict[str, Any]:
         import httpx
 
-        return {"timeout": httpx.Timeout(seconds, connect=_CONNECT_SECONDS), "auth": self.login}
+        timeout = httpx.Timeout(seconds, connect=_CONNECT_SECONDS)
+        return {"timeout": timeout, "auth": self.login or self._authorize}
+
+    def _authorize(self, request: Any) -> Any:
+        # The official client adds the environment's key to calls of any address.
+        request.headers.pop("Authorization", None)
+        if self.key:
+            request.headers["Authorization"] = f"Bearer {self.key}"
+        return request
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +171,11 @@ class ModelFacts:
     thinks: bool
 
 
-def find_server(base_url: str | None = None) -> Server:
-    """Return the server at an address; None: ``OLLAMA_HOST`` or this machine. `InputError` for none."""
+def find_server(base_url: str | None = None, api_key: str | None = None) -> Server:
+    """Return the server at an address; None: ``OLLAMA_HOST`` or this machine. `InputError` for none.
+
+    ``api_key`` None is ``OLLAMA_API_KEY``, "" none.
+    """
     given = (base_url or os.environ.get("OLLAMA_HOST") or "").strip()
     scheme, separator, rest = given.rpartition("://")
     # As in the official client: without a scheme, the port is Ollama's own.
@@ -182,12 +194,13 @@ def find_server(base_url: str | None = None) -> Server:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     host = f"[{host}]" if ":" in host else host
     login = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
-    return Server(f"{scheme.lower() or 'http'}://{host}:{port}{parts.path.rstrip('/')}", login)
+    key = (os.environ.get("OLLAMA_API_KEY", "") if api_key is None else api_key).strip()
+    return Server(f"{scheme.lower() or 'http'}://{host}:{port}{parts.path.rstrip('/')}", login, key or None)
 
 
 def server_address(base_url: str | None = None) -> str:
     """Return the address that texts go to, without user and password; see `find_server`."""
-    return find_server(base_url).url
+    return find_server(base_url, "").url
 
 
 def full_name(model: str) -> str:
@@ -195,9 +208,9 @@ def full_name(model: str) -> str:
     return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
 
 
-def list_models(base_url: str | None = None) -> list[str]:
+def list_models(base_url: str | None = None, api_key: str | None = None) -> list[str]:
     """Return the names of the server's models, newest first; `BackendError` where it does not answer."""
-    return [name for name, _ in _ask(find_server(base_url), _names_and_digests)]
+    return [name for name, _ in _ask(find_server(base_url, api_key), _names_and_digests)]
 
 
 def model_facts(model: str, server: Server) -> ModelFacts:
@@ -213,12 +226,12 @@ def model_facts(model: str, server: Server) -> ModelFacts:
     return ModelFacts(name, digest, length, "thinking" in (about.capabilities or ()))
 
 
-def pull(model: str, base_url: str | None = None) -> Iterator[PullProgress]:
+def pull(model: str, base_url: str | None = None, api_key: str | None = None) -> Iterator[PullProgress]:
     """Fetch a model onto the server while iterated; `BackendError` where that fails or ends too soon.
 
     ``model`` is named as in the Ollama library, e.g. ``llama3.2:3b``; progress is that of the current part.
     """
-    server, name = find_server(base_url), full_name(model)
+    server, name = find_server(base_url, api_key), full_name(model)
     status = ""
     try:
         with (

@@ -15,7 +15,8 @@ from core.llm.redact import one_line
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 20.0
-_NO_KEY = "none"  # the client always sends a key; servers that need none ignore it
+_NO_KEY = "none"  # the client does not open without one; it is not sent
+_ACCOUNT = ("Authorization", "OpenAI-Organization", "OpenAI-Project")
 _SHORTEST_SECRET = 4  # shorter ones are not secrets, and occur in ordinary words
 _SHORTEST_IN_ANSWERS = 16  # the made-up keys of local servers may occur in an answer
 
@@ -73,14 +74,21 @@ class Endpoint:
         for name in ("httpx", "httpx2"):
             logging.getLogger(name).addFilter(_FILTER)  # the same filter twice is added once
         headers = {"Authorization": f"Basic {_basic(self.login)}"} if self.login else None
+        hooks = {"request": [] if self.key else [self._anonymous]}
         return openai.AsyncOpenAI(
             api_key=self.key or _NO_KEY,
             base_url=self.url,
             timeout=openai.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks),
             default_headers=headers,
             default_query=dict(self.query) or None,
         )
+
+    async def _anonymous(self, request: Any) -> None:
+        # The client sends a key in any case, and the account that the environment names.
+        for name in _ACCOUNT[self.login is not None :]:
+            request.headers.pop(name, None)
 
     def _secrets(self) -> list[str]:
         found = [self.key] if self.key else []

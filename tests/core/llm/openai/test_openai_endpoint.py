@@ -50,7 +50,7 @@ def test_settings_come_from_the_environment(monkeypatch):
         open_llm("openai", "m", api_key="").generate([ask()])
         first, second = server.requests("/chat/completions")
         assert first.headers["authorization"] == f"Bearer {SECRET}"
-        assert SECRET not in second.headers["authorization"]
+        assert "authorization" not in second.headers
 
 
 def test_a_key_that_the_server_repeats_is_told_nowhere(caplog):
