@@ -58,7 +58,7 @@ class Job:
     title: str
     settings: Any = None
     expires: bool = False
-    person: str = field(default_factory=people.name)
+    person: str = field(default_factory=lambda: people.name())
     id: str = field(default_factory=lambda: secrets.token_urlsafe(18))
     state: str = "running"
     started: float = 0.0

@@ -54,8 +54,9 @@ def name() -> str:
     if acting is not None:
         return acting
     claims = st.user.to_dict()
-    address = claims.get("email") if claims.get("email_verified", True) is True else None
-    found = clean(str(address or claims.get("sub") or "")).strip()[:_LONGEST].lower()
+    named = ("email", "sub") if claims.get("email_verified", True) is True else ("sub",)
+    texts = (clean(str(claims.get(claim) or "")).strip() for claim in named)
+    found = _folded(next(filter(None, texts), "")[:_LONGEST])
     if not claims.get("is_logged_in") or not found:
         raise InputError("Nobody is signed in, or the provider gives neither e-mail nor sub: sign in again.")
     return found
@@ -78,7 +79,7 @@ def role_of(person: str, table: Mapping[str, Any]) -> str | None:
     >>> [role_of(one, table) for one in ("ada@example.org", "bob@example.org", "eve@example.com")]
     ['runner', 'reviewer', None]
     """
-    known = {str(key).lower(): role for key, role in table.items()}
+    known = {_folded(str(key)): role for key, role in table.items()}
     domain = "@" + person.rpartition("@")[2] if "@" in person else person
     for key in (person, domain, "default"):
         if key in known:
@@ -89,6 +90,11 @@ def role_of(person: str, table: Mapping[str, Any]) -> str | None:
                 )
             return str(known[key])
     return None
+
+
+def _folded(person: str) -> str:
+    """Return an address in small letters; a ``sub`` as it is, since two may differ in nothing else."""
+    return person.lower() if "@" in person else person
 
 
 def role() -> str | None:

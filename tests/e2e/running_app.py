@@ -29,14 +29,21 @@ def find_chromium() -> str | None:
     return next((path for path in CHROMIUM_PATHS if os.path.exists(path)), None)
 
 
-@contextlib.contextmanager
-def running_app(runs: Path, log: Path, **environment: str) -> Iterator[str]:
-    """Start ``streamlit run dashboard.py`` on a free port; yield its address; stop it."""
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running_app(
+    runs: Path, log: Path, *options: str, port: int | None = None, **environment: str
+) -> Iterator[str]:
+    """Start ``streamlit run dashboard.py`` on a free port; yield its address; stop it."""
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard.py",
-               "--server.port", str(port), "--server.headless", "true"]  # fmt: skip
+               "--server.port", str(port), "--server.headless", "true", *options]  # fmt: skip
     with log.open("w") as output:
         server = subprocess.Popen(
             command,
