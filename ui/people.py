@@ -54,7 +54,7 @@ def name() -> str:
     if acting is not None:
         return acting
     claims = st.user.to_dict()
-    named = ("email", "sub") if claims.get("email_verified", True) is True else ("sub",)
+    named = ("email", "sub") if claims.get("email_verified", True) in (True, "true") else ("sub",)
     texts = (clean(str(claims.get(claim) or "")).strip() for claim in named)
     found = _folded(next(filter(None, texts), "")[:_LONGEST])
     if not claims.get("is_logged_in") or not found:

@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.errors import InputError
+from core.pipeline import ModelChoice
 from core.reviews import Review
 from core.run import Run
 from tests.app.conftest import PAGES, ROOT, make_run
@@ -85,6 +86,7 @@ def test_a_role_that_is_none_lets_nobody_in(visit, texts):
         ({"email": "Ada@Example.org", "email_verified": True, "sub": "7"}, ADA),
         ({"email": ADA, "email_verified": False, "sub": "7"}, "7"),
         ({"email": ADA, "email_verified": "false", "sub": "7"}, "7"),
+        ({"email": ADA, "email_verified": "true", "sub": "7"}, ADA),
         ({"preferred_username": ADA, "sub": "7"}, "7"),
         ({"email": " ", "sub": "aB"}, "aB"),
         ({}, None),
@@ -268,7 +270,7 @@ def test_a_job_is_seen_and_stopped_by_who_started_it_alone(
 @pytest.mark.parametrize("name", ["/etc", "../models", "someone/model"])
 def test_a_model_that_is_not_listed_is_not_loaded(name, monkeypatch):
     with pytest.raises(InputError, match=r"This server does not load .*LEADLINE_MODELS"):
-        servers.check_loadable(name, "packaged")
+        servers.opener(ModelChoice("embedded", name))
     monkeypatch.setenv("LEADLINE_MODELS", f"other, {name} ,")
     servers.check_loadable(name)
     assert servers.loadable() == ("other", name)
