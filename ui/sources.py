@@ -172,8 +172,9 @@ def save_button(key: str) -> None:
     if not session().saved:
         about = "The run is kept in this tab only; a saved run can be shared by its link."
         label, icon = "Save to my runs", ":material/save:"
-        off = not people.may("review")
-        st.button(label, icon=icon, key=key, on_click=save_current, help=about, disabled=off)
+        reason = people.why_not("review")
+        off = reason is not None
+        st.button(label, icon=icon, key=key, on_click=save_current, help=reason or about, disabled=off)
 
 
 @st.cache_data(max_entries=4, show_spinner="Simulating …")

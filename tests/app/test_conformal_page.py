@@ -386,12 +386,6 @@ def test_only_the_first_thousand_rows_are_shown(opened, texts, file):
     assert len(stored(app)) == 1000 and "The first 1,000 of 1,001 rows" in texts(app)
 
 
-def test_an_empty_name_shows_no_store(opened, texts):
-    app = opened()
-    app.selectbox(key="conformal_file").set_value(None).run()
-    assert "There is no such store yet" not in texts(app) and not app.error
-
-
 def with_role(run, wanted):
     """Return the first question that is planted right or wrong and of that half."""
     for i, one in enumerate(run.queries["calibrates"].head(N_LABELLED)):
