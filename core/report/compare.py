@@ -88,7 +88,7 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
     "—" where a run has no such setting. Data set, model with its options, prompt, retriever and the options
     of every step are compared; names, times and versions are not.
     """
-    settings = [_settings(side) for side in sides]
+    settings = [setup_of(side.diagnosis) for side in sides]
     titles = dict.fromkeys(title for found in settings for title in found)
     rows = {title: [found.get(title, DASH) for found in settings] for title in titles}
     return _table("Setting", {title: row for title, row in rows.items() if len(set(row)) > 1}, sides)
@@ -240,8 +240,17 @@ _WHOLE = ("model", "retriever", "options")
 _REPEATED = {"retriever": "retriever.name", "style": "prompt.style", "max_tokens": "prompt.max_tokens"}
 
 
-def _settings(side: Side) -> dict[str, str]:
-    manifest = side.run.manifest
+def setup_of(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return how a run was made, title by title: its data set, model, prompt, retriever and options."""
+    said = setup_in(diagnosis.run.manifest)
+    for diagnostic in diagnosis.diagnostics:
+        numbers = diagnosis.numbers(diagnostic.name)
+        said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
+    return said
+
+
+def setup_in(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return what `setup_of` reads in the manifest."""
     found: dict[str, Any] = {"source": manifest.get("source")}
     for section in ("dataset", "model", "prompt", "retriever", "options"):
         values = manifest.get(section) or {}
@@ -256,11 +265,7 @@ def _settings(side: Side) -> dict[str, str]:
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):
         found |= {f"model.{key}": value for key, value in options.items()}
-    said = {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
-    for diagnostic in side.diagnosis.diagnostics:
-        numbers = side.diagnosis.numbers(diagnostic.name)
-        said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
-    return said
+    return {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
 
 
 def _setting_title(path: str) -> str:
