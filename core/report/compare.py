@@ -133,7 +133,7 @@ def check_comparable(runs: Sequence[Run]) -> None:
 
 def questions_of(run: Run) -> Questions:
     """Return the ids of a run's questions, each with its text without white space around its words."""
-    return frozenset(zip(run.queries["query_id"], _normal(run.queries["question"]), strict=True))
+    return frozenset(zip(run.queries["query_id"], normal(run.queries["question"]), strict=True))
 
 
 def nearest(
@@ -147,28 +147,30 @@ def nearest(
     of the same data set first, then the latest.
     """
     own, parent = questions_of(run), run.manifest.get("parent")
-    others = [one for one in manifests if one["run_id"] != run.run_id and _is_like(one, run.manifest)]
+    others = [one for one in manifests if one["run_id"] != run.run_id and is_like(one, run.manifest)]
     for one in others:
         is_parent = one["run_id"] == parent
         if (is_parent or one.get("parent") == run.run_id) and own & asked(one["run_id"]):
             made = "the loaded run was made from it" if is_parent else "it was made from the loaded run"
             return one["run_id"], made
     others.sort(key=lambda one: str(one.get("created", "")), reverse=True)
-    others.sort(key=lambda one: not _same_data(one, run.manifest))
+    others.sort(key=lambda one: not same_data(one, run.manifest))
     shared = [len(own & asked(one["run_id"])) for one in others[:_LOOKED_AT]]
     if not any(shared):
         return None
     chosen = others[shared.index(max(shared))]
     part = "all" if max(shared) == len(own) else f"{max(shared):,} of the"
     said = f"it asks {part} {count(len(own), 'question')} of the loaded run"
-    return chosen["run_id"], f"{said}, from the same data set" if _same_data(chosen, run.manifest) else said
+    return chosen["run_id"], f"{said}, from the same data set" if same_data(chosen, run.manifest) else said
 
 
-def _is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell by their manifests whether both runs are of a model, both simulated, or both composed."""
     return MARKS.get(str(one.get("source"))) == MARKS.get(str(other.get("source")))
 
 
-def _same_data(*manifests: Mapping[str, Any]) -> bool:
+def same_data(*manifests: Mapping[str, Any]) -> bool:
+    """Tell whether the data sets of two runs have the same digest or name."""
     a, b = (manifest.get("dataset") or {} for manifest in manifests)
     return any(a.get(name) is not None and a.get(name) == b.get(name) for name in ("digest", "name"))
 
@@ -176,14 +178,14 @@ def _same_data(*manifests: Mapping[str, Any]) -> bool:
 def _answers(side: Side) -> pd.DataFrame:
     """One row per question: what the comparison needs of one run, and texts without their white space."""
     raw = side.run.queries
-    own = {"answer": raw["answer"], "_said": _normal(raw["answer"])}
+    own = {"answer": raw["answer"], "_said": normal(raw["answer"])}
     for diagnostic, column in question_columns([side]):
         own[column.name] = side.diagnosis[diagnostic].queries[column.name]
     return pd.DataFrame(
         {
             "query_id": raw["query_id"],
             "question": raw["question"],
-            "_text": _normal(raw["question"]),
+            "_text": normal(raw["question"]),
             **{f"{name}_{side.letter}": values for name, values in own.items()},
         }
     )
@@ -198,7 +200,8 @@ def _cut(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def _normal(texts: pd.Series) -> pd.Series:
+def normal(texts: pd.Series) -> pd.Series:
+    """Return texts without white space around their words; None for what is no text."""
     known = [" ".join(text.split()) if isinstance(text, str) else None for text in texts]
     return pd.Series(known, index=texts.index, dtype="object")
 

@@ -11,17 +11,17 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from core.arrays import Floats
 
-WIDTH = 460
+WIDTH = 400
 _LETTER = 6.6  # pixels of a letter, on average, at the size of labels
 _LINE = 14
-_LABEL = 20  # letters of a line of a row's name
+_LABEL = 22  # letters of a line of a row's name
 _TAGS = re.compile(r"</?(?:b|i|sub|sup)>")
 _DASHES = {"dot": "2 4", "dash": "7 5"}
 _CLEAR = "rgba(0,0,0,0)"
@@ -78,6 +78,7 @@ def figure_html(figure: Any, key: str) -> str:
     rough = {name: _axis(figure, "y", name, own_axes[name], 0, 1) for name in used}
     left = _room(rough.values()) if layout.yaxis.visible is not False else 8.0
     x = _axis(figure, "x", "x", layout.xaxis, left, WIDTH - 14.0)
+    x = replace(x, end=_end(x, layout.annotations))
     parts, defs = [], _Patterns(key)
     axes = {}
     for name in used:
@@ -87,13 +88,13 @@ def figure_html(figure: Any, key: str) -> str:
         parts.append(_grid(x, axes[name], name == (layout.xaxis.anchor or "y") or len(used) == 1, bottom))
     before: dict[Any, float] = {}
     for shape in layout.shapes:
-        parts.append(_shape(shape, x, axes.get("y"), (left, WIDTH - 14.0), (bottom, top)))
+        parts.append(_shape(shape, x, axes.get("y"), (left, x.end), (bottom, top)))
     for trace in figure.data:
         parts.append(_trace(trace, x, axes[trace.yaxis or "y"], layout.barmode == "stack", before, defs))
     for note in layout.annotations:
-        parts.append(_note(note, x, axes.get("y"), (left, WIDTH - 14.0), (bottom, top)))
+        parts.append(_note(note, x, axes.get("y"), (left, x.end), (bottom, top)))
     if below:
-        parts.append(_text((left + WIDTH) / 2, height - 4 - _LINE * (len(_lines(below)) - 1), below, "middle"))
+        parts.append(_text((left + x.end) / 2, height - 4 - _LINE * (len(_lines(below)) - 1), below, "middle"))
     legend = _legend(figure, defs)
     view = f'viewBox="0 0 {WIDTH} {height:g}" aria-hidden="true"'  # the text below it says the same
     return f"<svg {view}>{defs.written()}{''.join(parts)}</svg>{legend}"
@@ -166,7 +167,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return [part for line in _lines(text) for part in textwrap.wrap(line, _LABEL) or [""]]
+    lines = _lines(text)
+    return lines if len(lines) > 1 else textwrap.wrap(lines[0], _LABEL) or [""]
 
 
 def _text(x: float, y: float, text: str | Sequence[str], anchor: str, turn: str = "", size: int = 12) -> str:
@@ -215,6 +217,21 @@ def _grid(x: _Axis, y: _Axis, has_x: bool, bottom: float) -> str:
     return "".join(parts)
 
 
+def _end(x: _Axis, notes: Iterable[Any]) -> float:
+    """Return where the plot ends, so that the notes right of its marks have room, if it leaves half of it."""
+    ends = [x.end]
+    for note in notes:
+        if note.xref != "paper" and note.xanchor == "left" and note.text:
+            share = (float(x.at([note.x])[0]) - x.start) / (x.end - x.start)
+            room = WIDTH - 4 - _wide(_lines(note.text), 12) - (note.xshift or 0) - x.start
+            ends.append(x.start + room / max(share, 0.01))
+    return max(min(ends), x.start + (x.end - x.start) / 2)
+
+
+def _wide(lines: Sequence[str], size: float) -> float:
+    return max(map(len, lines)) * _LETTER * size / 12
+
+
 def _shape(shape: Any, x: _Axis, y: _Axis | None, across: Sequence[float], up: Sequence[float]) -> str:
     if y is None or shape.type != "line":
         return ""
@@ -239,7 +256,7 @@ def _note(note: Any, x: _Axis, y: _Axis | None, across: Sequence[float], up: Seq
     lines, (there, up_at) = _lines(note.text), at
     anchor = {"left": "start", "right": "end"}.get(note.xanchor, "middle")
     size = int(note.font.size or 12)
-    wide = max(map(len, lines)) * _LETTER * size / 12
+    wide = _wide(lines, size)
     there += note.xshift or 0
     # What would leave the picture is moved back into it.
     there = min(there, WIDTH - 4 - wide) if anchor == "start" else max(there, wide) if anchor == "end" else there
