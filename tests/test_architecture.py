@@ -90,6 +90,7 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
+    "core.charts.trend": "core.text core.charts core.report",
     "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.socket core.conditions core.context_score core.rows "
     "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "

@@ -42,9 +42,9 @@ from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
-from core.report.compare import check_comparable, sides_of
 from core.report.ci import cases_of, junit_xml
 from core.report.ci import markdown as markdown_text
+from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
 from core.report.paired import comparison_facts, comparison_text, regressions_facts, regressions_text
 from core.report.regression import Regression, regression
@@ -283,10 +283,12 @@ def _check(
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", help="Folder of the baseline: a saved run of the same questions.")
+        str | None,
+        typer.Option("--against", help="Folder of the baseline: a saved run of the same questions."),
     ] = None,
     max_loss: Annotated[
-        float, typer.Option("--max-loss", help="Share of the questions that may be lost against the baseline.")
+        float,
+        typer.Option("--max-loss", help="Share of the questions that may be lost against the baseline."),
     ] = 0.05,
     junit: Annotated[
         str | None, typer.Option("--junit", help="JUnit XML file to write; replaced if it exists.")
@@ -312,7 +314,9 @@ def _check(
             write_file(Path(file), written([cases_of(one) for one in found]))
     facts = found[0].to_json() | ({"findings": found[1].to_json()} if found[1:] else {})
     passed = all(one.passed for one in found)
-    print_json(facts | {"passed": passed}) if as_json else print_text("\n".join(one.to_text() for one in found))
+    print_json(facts | {"passed": passed}) if as_json else print_text(
+        "\n".join(one.to_text() for one in found)
+    )
     return 0 if passed else 1
 
 

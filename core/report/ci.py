@@ -66,7 +66,7 @@ def junit_xml(gates: Sequence[Sequence[Case]]) -> bytes:
 
 
 def markdown(gates: Sequence[Sequence[Case]]) -> bytes:
-    """Return the cases of some gates as Markdown for a pull request: outcomes, and at most 50 of the rest, folded.
+    """Return the cases of some gates as Markdown for a pull request, with at most 50 lines below each.
 
     Texts of the data are escaped: they name nobody, link nowhere and make no heading.
     """
@@ -75,7 +75,10 @@ def markdown(gates: Sequence[Sequence[Case]]) -> bytes:
 
 def _section(gate: Case, *rest: Case) -> str:
     first, *more = gate.text.split("\n")
-    lines = [f"### {'❌' if gate.failed else '✅'} Leadline: {_md(first)}", *("\n" + _md(one) for one in more)]
+    lines = [
+        f"### {'❌' if gate.failed else '✅'} Leadline: {_md(first)}",
+        *("\n" + _md(one) for one in more),
+    ]
     if rest:
         lines += ["", f"<details><summary>Details ({len(rest):,})</summary>", ""]
         for case in rest[:_ROWS]:

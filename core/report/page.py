@@ -192,6 +192,10 @@ def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         "Source": manifest["source"],
         **{name.capitalize(): value for name, value in environment.items()},
         **packages,
-        **{f"Cost: {name.replace('_', ' ')}": f"{value:,}" for name, value in (manifest.get("cost") or {}).items() if value is not None},
+        **{f"Cost: {name.replace('_', ' ')}": value for name, value in (manifest.get("cost") or {}).items()},
     }  # fmt: skip
-    return [(name, str(value)) for name, value in facts.items() if value is not None]
+    return [
+        (name, f"{value:,}" if isinstance(value, (int, float)) else str(value))
+        for name, value in facts.items()
+        if value is not None
+    ]

@@ -1,4 +1,4 @@
-"""The gate against a baseline: whether fewer answers are correct than before, and what one would have seen."""
+"""The gate against a baseline: whether fewer answers are correct than before, and its power."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MOST = 1_000_000  # questions beyond which nobody is told how many would be nee
 def outcomes(run: Run) -> pd.Series:
     """Return for every question whether it was answered correctly: 1, 0, or NaN where that is not known.
 
-    As `core.text.matching.correctness`; besides, an abstention or an empty answer is 0 where there are reference
-    answers: a run that answers nothing must not pass. A failed model call stays unknown.
+    As `core.text.matching.correctness`; besides, an abstention or an empty answer is 0 where there are
+    reference answers: a run that answers nothing must not pass. A failed model call stays unknown.
     """
     queries = run.queries
     found = correctness(queries).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -52,8 +52,8 @@ def power(n: int, drop: float, changed: float) -> float:
     """Return how often a true drop is significant (`ALPHA`) with n questions.
 
     ``changed`` is the share of questions whose outcome differs; at least ``drop`` of them must. Exact and
-    unconditional (Duffy 1984): the number of changed questions is binomial, and of these the broken ones, with
-    probability (1 + drop / changed) / 2.
+    unconditional (Duffy 1984): the number of changed questions is binomial, and so is that of the broken ones
+    among these, with probability (1 + drop / changed) / 2.
     """
     changed = min(1.0, max(changed, drop))
     if not n or not drop:
@@ -85,8 +85,9 @@ def questions_needed(drop: float, changed: float) -> int | None:
 class Regression:
     """A run against its baseline, over the ``n`` questions whose outcome is known in both.
 
-    ``broken`` has a row per question that was correct and no longer is: ``query_id, question, before, now`` (the
-    answers); ``n_fixed`` became correct. ``n_shared`` questions have the same id and text, of ``of`` in the run.
+    ``broken`` has a row per question that was correct and no longer is: ``query_id, question, before, now``
+    (the answers); ``n_fixed`` became correct. ``n_shared`` questions have the same id and text, of ``of`` in
+    the run.
     """
 
     broken: pd.DataFrame
@@ -198,8 +199,8 @@ class Regression:
 def regression(run: Run, baseline: Run, max_loss: float) -> Regression:
     """Compare a run with its baseline, question by question.
 
-    A question is the same under the same id and with the same text. InputError where ``max_loss`` is no share, no
-    question is shared, or no shared question has a known outcome in both.
+    A question is the same under the same id and with the same text. InputError where ``max_loss`` is no
+    share, no question is shared, or no shared question has a known outcome in both.
     """
     if not 0 <= max_loss < 1:
         raise InputError(
@@ -209,14 +210,14 @@ def regression(run: Run, baseline: Run, max_loss: float) -> Regression:
     shared = now.merge(before, on=["query_id", "text"], suffixes=("", "_before"))
     if shared.empty:
         raise InputError(
-            "The run has no question in common with the baseline (same id and same text): compare runs of the "
-            "same data set."
+            "The run has no question in common with the baseline (same id and same text): compare runs of "
+            "the same data set."
         )
     known = shared[shared["outcome"].notna() & shared["outcome_before"].notna()]
     if known.empty:
         raise InputError(
-            f"None of the {count(len(shared), 'shared question')} has a known outcome in both runs: add reference "
-            "answers or labels to the data set."
+            f"None of the {count(len(shared), 'shared question')} has a known outcome in both runs: add "
+            "reference answers or labels to the data set."
         )
     broken = known[(known["outcome_before"] == 1) & (known["outcome"] == 0)]
     fixed = (known["outcome_before"] == 0) & (known["outcome"] == 1)
@@ -235,7 +236,8 @@ def _known(run: Run) -> pd.DataFrame:
 
 def _points(share: float) -> str:
     value = round(100 * share, 1)
-    return f"{number(value, '{:.0f}' if value == int(value) else '{:.1f}')} {'point' if abs(value) == 1 else 'points'}"
+    said = number(value, "{:.0f}" if value == int(value) else "{:.1f}")
+    return f"{said} {'point' if abs(value) == 1 else 'points'}"
 
 
 def _rounded(n: int) -> int:

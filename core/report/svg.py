@@ -1,7 +1,6 @@
 """A figure as still SVG, for a file that runs no script.
 
-It draws what the figures of `core.charts` are made of (marks, lines, bands, bars, cells, their error bars, notes)
-and no more. Text takes the colour of the page. The legend is HTML, so that it wraps on a phone.
+It draws what the figures of `core.charts` are made of (marks, lines, bands, bars, cells, notes) and no more. Text takes the colour of the page. The legend is HTML, so that it wraps on a phone.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,15 +86,19 @@ def figure_html(figure: Any, key: str) -> str:
         ends = (bottom - low * (bottom - top), bottom - high * (bottom - top))
         axes[name] = _axis(figure, "y", name, own_axes[name], *ends)
         parts.append(_grid(x, axes[name], name == (layout.xaxis.anchor or "y") or len(used) == 1, bottom))
-    before: dict[Any, float] = {}
-    for shape in layout.shapes:
-        parts.append(_shape(shape, x, axes.get("y"), (left, x.end), (bottom, top)))
+    paper = {"x": (left, x.end), "y": (bottom, top)}
+    before = dict[Any, float]() if layout.barmode == "stack" else None
+    parts += [_shape(shape, x, axes["y"], paper) for shape in layout.shapes]
     for trace in figure.data:
-        parts.append(_trace(trace, x, axes[trace.yaxis or "y"], layout.barmode == "stack", before, defs))
-    for note in layout.annotations:
-        parts.append(_note(note, x, axes.get("y"), (left, x.end), (bottom, top)))
+        draw: Any = {"bar": partial(_bars, before=before, defs=defs), "heatmap": _cells}.get(
+            trace.type, _points
+        )
+        parts.append(draw(trace, x, axes[trace.yaxis or "y"]))
+    parts += [_note(note, x, axes["y"], paper) for note in layout.annotations]
     if below:
-        parts.append(_text((left + x.end) / 2, height - 4 - _LINE * (len(_lines(below)) - 1), below, "middle"))
+        parts.append(
+            _text((left + x.end) / 2, height - 4 - _LINE * (len(_lines(below)) - 1), below, "middle")
+        )
     legend = _legend(figure, defs)
     view = f'viewBox="0 0 {WIDTH} {height:g}" aria-hidden="true"'  # the text below it says the same
     return f"<svg {view}>{defs.written()}{''.join(parts)}</svg>{legend}"
@@ -177,9 +181,7 @@ def _text(x: float, y: float, text: str | Sequence[str], anchor: str, turn: str 
         f'<tspan x="{_n(x)}" dy="{0 if i == 0 else _LINE}">{html.escape(line)}</tspan>'
         for i, line in enumerate(lines)
     )
-    return (
-        f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{size}"{turn}>{spans}</text>'
-    )
+    return f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="{size}"{turn}>{spans}</text>'
 
 
 def _n(value: float) -> str:
@@ -232,36 +234,34 @@ def _wide(lines: Sequence[str], size: float) -> float:
     return max(map(len, lines)) * _LETTER * size / 12
 
 
-def _shape(shape: Any, x: _Axis, y: _Axis | None, across: Sequence[float], up: Sequence[float]) -> str:
-    if y is None or shape.type != "line":
-        return ""
-    ends = []
-    for way, axis, paper in (("x", x, across), ("y", y, up)):
-        for end in ("0", "1"):
-            value, ref = getattr(shape, way + end), getattr(shape, f"{way}ref")
-            free = ref == "paper" or str(ref).endswith("domain")
-            ends.append(paper[0] + value * (paper[1] - paper[0]) if free else float(axis.at([value])[0]))
-    x0, x1, y0, y1 = map(_n, ends)
-    return f'<path d="M{x0} {y0}L{x1} {y1}" {_stroke(shape.line)}/>'
+def _shape(shape: Any, x: _Axis, y: _Axis, paper: Mapping[str, tuple[float, float]]) -> str:
+    """Draw a straight line, as of a limit."""
+    x0, x1, y0, y1 = (_placed(shape, way, end, x, y, paper) for way in "xy" for end in "01")
+    return f'<path d="M{_n(x0)} {_n(y0)}L{_n(x1)} {_n(y1)}" {_stroke(shape.line)}/>'
 
 
-def _note(note: Any, x: _Axis, y: _Axis | None, across: Sequence[float], up: Sequence[float]) -> str:
-    if y is None or not note.text:
-        return ""
-    at = []
-    for way, axis, paper in (("x", x, across), ("y", y, up)):
-        value = getattr(note, way)
-        free = getattr(note, f"{way}ref") == "paper"
-        at.append(paper[0] + value * (paper[1] - paper[0]) if free else float(axis.at([value])[0]))
-    lines, (there, up_at) = _lines(note.text), at
-    anchor = {"left": "start", "right": "end"}.get(note.xanchor, "middle")
-    size = int(note.font.size or 12)
-    wide = _wide(lines, size)
-    there += note.xshift or 0
+def _placed(
+    one: Any, way: str, end: str, x: _Axis, y: _Axis, paper: Mapping[str, tuple[float, float]]
+) -> float:
+    """Return the pixels of a coordinate: of an axis, or a share of the plot."""
+    value, ref = getattr(one, way + end), str(getattr(one, f"{way}ref"))
+    start, stop = paper[way]
+    free = ref == "paper" or ref.endswith("domain")
+    return start + value * (stop - start) if free else float({"x": x, "y": y}[way].at([value])[0])
+
+
+def _note(note: Any, x: _Axis, y: _Axis, paper: Mapping[str, tuple[float, float]]) -> str:
+    there, up = (_placed(note, way, "", x, y, paper) for way in "xy")
+    lines, anchor = _lines(note.text), {"left": "start", "right": "end"}.get(note.xanchor, "middle")
+    size = int(min(12, note.font.size or 12))
+    wide, there = _wide(lines, size), there + (note.xshift or 0)
     # What would leave the picture is moved back into it.
-    there = min(there, WIDTH - 4 - wide) if anchor == "start" else max(there, wide) if anchor == "end" else there
-    first = {"bottom": -4 - _LINE * (len(lines) - 1), "top": 12}.get(note.yanchor, 4 - _LINE * (len(lines) - 1) / 2)
-    return _text(there, up_at + first, lines, anchor, size=min(size, 12))
+    there = (
+        min(there, WIDTH - 4 - wide) if anchor == "start" else max(there, wide) if anchor == "end" else there
+    )
+    above = _LINE * (len(lines) - 1)
+    first = {"bottom": -4 - above, "top": 12}.get(note.yanchor, 4 - above / 2)
+    return _text(there, up + first, lines, anchor, size=size)
 
 
 def _stroke(line: Any, color: str | None = None) -> str:
@@ -272,17 +272,6 @@ def _stroke(line: Any, color: str | None = None) -> str:
 
 def _color(value: Any) -> str:
     return html.escape(value) if isinstance(value, str) else "currentColor"
-
-
-def _trace(
-    trace: Any, x: _Axis, y: _Axis, stacked: bool, before: dict[Any, float], defs: _Patterns
-) -> str:
-    draw = {"bar": _bars, "heatmap": _cells}.get(trace.type)
-    if draw is _bars:
-        return _bars(trace, x, y, stacked, before, defs)
-    if draw is _cells:
-        return _cells(trace, x, y)
-    return _points(trace, x, y)
 
 
 def _points(trace: Any, x: _Axis, y: _Axis) -> str:
@@ -310,16 +299,17 @@ def _points(trace: Any, x: _Axis, y: _Axis) -> str:
                 for a, b, o, there in zip(*ends, other, known, strict=True) if there
             ]  # fmt: skip
             color = _color(bars.color or trace.marker.color)
-            parts.append(
-                f'<path d="{"".join(path)}" fill="none" stroke="{color}" stroke-width="{bars.thickness or 2}"/>'
-            )
+            look = f'fill="none" stroke="{color}" stroke-width="{bars.thickness or 2}"'
+            parts.append(f'<path d="{"".join(path)}" {look}/>')
     if "markers" in (trace.mode or "") and trace.marker.opacity != 0:
         parts.append(_marks(trace.marker, across[known], up[known], known, opacity))
     return "".join(parts)
 
 
 def _marks(marker: Any, across: Floats, up: Floats, known: Any, opacity: str) -> str:
-    sizes = np.broadcast_to(np.asarray(6 if marker.size is None else marker.size, dtype=np.float64), known.shape)[known]
+    sizes = np.broadcast_to(
+        np.asarray(6 if marker.size is None else marker.size, dtype=np.float64), known.shape
+    )[known]
     symbol = marker.symbol or "circle"
     # Marks at one place and of one size are drawn once.
     path = "".join(
@@ -370,8 +360,8 @@ def _mark(symbol: str, x: float, y: float, r: float) -> str:
     return "M" + "L".join(f"{_n(x + r * a)} {_n(y + r * b)}" for a, b in corners) + "z"
 
 
-def _bars(trace: Any, x: _Axis, y: _Axis, stacked: bool, before: dict[Any, float], defs: _Patterns) -> str:
-    """Draw bars; stacked, each begins where the one of the trace before it ends."""
+def _bars(trace: Any, x: _Axis, y: _Axis, before: dict[Any, float] | None, defs: _Patterns) -> str:
+    """Draw bars; with the ends of those ``before``, by place, each begins where the last one ends."""
     lies = trace.orientation == "h"
     along, across = (x, y) if lies else (y, x)
     length = along.numbers(trace.x if lies else trace.y)
@@ -379,16 +369,18 @@ def _bars(trace: Any, x: _Axis, y: _Axis, stacked: bool, before: dict[Any, float
     base = np.zeros(len(length)) if trace.base is None else along.numbers(np.atleast_1d(trace.base))
     apart = np.diff(np.unique(place[np.isfinite(place)]))
     usual = 0.8 * float(apart.min()) if apart.size else 0.8
-    width = np.broadcast_to(np.asarray(usual if trace.width is None else trace.width, dtype=float), place.shape)
+    width = np.broadcast_to(
+        np.asarray(usual if trace.width is None else trace.width, dtype=float), place.shape
+    )
     path = []
     for at, size, start, wide in zip(place, length, np.broadcast_to(base, place.shape), width, strict=True):
         if not (math.isfinite(at) and math.isfinite(size)):
             continue
-        if stacked:
+        if before is not None:
             key = (trace.yaxis, float(at), size < 0)
             start, before[key] = before.get(key, 0.0), before.get(key, 0.0) + size
         a, b = along.at([start, start + size])
-        low, high = across.at([at - wide / 2, at + wide / 2]) if not across.names else _slot(across, at, wide)
+        low, high = replace(across, names=()).at([at - wide / 2, at + wide / 2])
         (x0, x1), (y0, y1) = ((a, b), (low, high)) if lies else ((low, high), (a, b))
         path.append(f"M{_n(x0)} {_n(y0)}H{_n(x1)}V{_n(y1)}H{_n(x0)}z")
     marker, line = trace.marker, trace.marker.line
@@ -401,16 +393,10 @@ def _bars(trace: Any, x: _Axis, y: _Axis, stacked: bool, before: dict[Any, float
     return found + (f'<path d="{d}" fill="{hatch}"/>' if hatch else "")
 
 
-def _slot(axis: _Axis, at: float, wide: float) -> tuple[float, float]:
-    one = (axis.end - axis.start) / (axis.high - axis.low)
-    middle = axis.start + (at - axis.low) * one
-    return middle - wide / 2 * one, middle + wide / 2 * one
-
-
 class _Patterns:
     """The hatches of one figure, each defined once."""
 
-    _PATHS = {
+    _PATHS: ClassVar = {
         "/": "M0 7L7 0", "\\": "M0 0L7 7", "x": "M0 7L7 0M0 0L7 7", "-": "M0 3.5H7", "+": "M0 3.5H7M3.5 0V7",
         ".": "M3 3h1.5v1.5h-1.5z",
     }  # fmt: skip
@@ -438,7 +424,10 @@ class _Patterns:
 
 def _cells(trace: Any, x: _Axis, y: _Axis) -> str:
     z = np.array(trace.z, dtype=np.float64)
-    edges = [_edges(axis.numbers(given), n) for axis, given, n in ((x, trace.x, z.shape[1]), (y, trace.y, z.shape[0]))]
+    edges = [
+        _edges(axis.numbers(given), n)
+        for axis, given, n in ((x, trace.x, z.shape[1]), (y, trace.y, z.shape[0]))
+    ]
     columns, rows = x.at(edges[0]), y.at(edges[1])
     texts = np.asarray(trace.text, dtype=object) if trace.texttemplate and trace.text is not None else None
     low, high = _ends(trace, z)
@@ -500,9 +489,9 @@ def _legend(figure: Any, defs: _Patterns) -> str:
     ]
     if len(found) < 2 and not any(trace.type == "heatmap" for trace in figure.data):
         return ""
+    view = '<svg viewBox="0 0 20 14" aria-hidden="true">'
     items = "".join(
-        f'<li><svg viewBox="0 0 20 14" aria-hidden="true">{drawn}</svg>{html.escape(" ".join(_lines(name)))}</li>'
-        for drawn, name in found
+        f"<li>{view}{drawn}</svg>{html.escape(' '.join(_lines(said)))}</li>" for drawn, said in found
     )
     return f'<ul class="legend">{items}</ul>' if items else ""
 
@@ -511,9 +500,16 @@ def _scale(trace: Any, title: str) -> list[tuple[str, str]]:
     z = np.array(trace.z, dtype=np.float64)
     low, high = _ends(trace, z)
     texts = trace.colorbar.ticktext
-    said = (texts[0], texts[-1]) if texts is not None and len(texts) else (_tick_text(round(low, 1)), _tick_text(round(high, 1)))
+    said = (
+        (texts[0], texts[-1])
+        if texts is not None and len(texts)
+        else (_tick_text(round(low, 1)), _tick_text(round(high, 1)))
+    )
     return [
-        (f'<path d="M3 1h14v12h-14z" fill="{_on_scale(trace.colorscale, share)}" class="cell"/>', f"{text} {title}")
+        (
+            f'<path d="M3 1h14v12h-14z" fill="{_on_scale(trace.colorscale, share)}" class="cell"/>',
+            f"{text} {title}",
+        )
         for share, text in zip((0.0, 1.0), said, strict=True)
     ]
 
@@ -526,17 +522,15 @@ def _swatch(trace: Any, defs: _Patterns) -> str:
         opacity = "" if pale is None else f' opacity="{pale:g}"'
         over = f'<path d="{d}" fill="{hatch}"/>' if hatch else ""
         return f'<path d="{d}" fill="{_color(trace.marker.color)}"{opacity}/>{over}'
-    parts = []
+    parts, mode = list[str](), trace.mode or "lines"
     if trace.fill == "toself":
         parts.append(f'<path d="M1 2H19V12H1z" fill="{_color(trace.fillcolor)}"/>')
-    elif "lines" in (trace.mode or "lines") or trace.error_x.array is not None:
-        line = trace.line if "lines" in (trace.mode or "lines") else trace.marker
-        parts.append(
-            f'<path d="M1 7H19" {_stroke(line)}/>'
-            if line is trace.line
-            else f'<path d="M1 7H19" stroke="{_color(trace.error_x.color or trace.marker.color)}" stroke-width="2"/>'
-        )
-    if "markers" in (trace.mode or "") and np.max(6 if trace.marker.size is None else trace.marker.size) > 1:
+    elif "lines" in mode:
+        parts.append(f'<path d="M1 7H19" {_stroke(trace.line)}/>')
+    elif trace.error_x.array is not None:
+        color = _color(trace.error_x.color or trace.marker.color)
+        parts.append(f'<path d="M1 7H19" stroke="{color}" stroke-width="2"/>')
+    if "markers" in mode and np.max(6 if trace.marker.size is None else trace.marker.size) > 1:
         one = np.array([True])
         look = type(trace.marker)(trace.marker.to_plotly_json() | {"size": 9})
         parts.append(_marks(look, np.array([10.0]), np.array([7.0]), one, ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from core.stats import wilson_interval
 from core.text.display import DASH, count, one_line, percent
 
 NOTE = (
-    "Each interval is of one run alone, over the questions that all runs share. Whether two runs differ is a "
-    "paired test: compare them."
+    "Each interval is of one run alone, over the n questions whose outcome is known. Whether two runs "
+    "differ is a paired test: compare them."
 )
 
 
@@ -69,10 +69,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Runs of one data set, the oldest first; ``n_shared`` questions are in all of them."""
+    """Runs of one data set, the oldest first; ``n_asked`` questions are in the run that is the reference."""
 
     title: str
-    n_shared: int
+    n_asked: int
     points: tuple[Point, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -85,11 +85,11 @@ class Trend:
             }
             for one in self.points
         ]  # fmt: skip
-        return {"title": self.title, "n_shared": self.n_shared, "runs": runs}
+        return {"title": self.title, "n_asked": self.n_asked, "runs": runs}
 
     def to_text(self) -> str:
         """Return the trend in lines for a terminal."""
-        runs = f"{count(len(self.points), 'run')}, {count(self.n_shared, 'shared question')}"
+        runs = f"{count(len(self.points), 'run')}, {count(self.n_asked, 'question')}"
         lines = [f"{self.title}: {runs}"]
         for one in self.points:
             lines.append(f"  {one.created[:16].replace('T', ' ')}  {one.name}: correct {one.text}")
@@ -112,39 +112,37 @@ def saved_in(folder: str) -> list[Asked]:
 
 
 def trends(runs: Iterable[Asked]) -> tuple[Trend, ...]:
-    """Return a trend for each data set, in the order of their oldest runs.
-
-    Runs belong together where their data set has the same digest or name and they share a question with the
-    oldest; simulations only with simulations.
-    """
-    groups: list[list[Asked]] = []
-    for one in sorted(runs, key=lambda one: str(one.manifest.get("created", ""))):
-        own = next((group for group in groups if _belongs(one, group[0])), None)
-        groups.append([one]) if own is None else own.append(one)
-    return tuple(map(_trend, groups))
+    """Return the trend of each data set; its newest run is the one whose questions count."""
+    left, found = sorted(runs, key=_created, reverse=True), []
+    while left:
+        own = [one for one in left if one is left[0] or belongs(one, left[0])]
+        found.append(trend(left[0], own))
+        left = [one for one in left if one not in own]
+    return tuple(found)
 
 
-def _belongs(one: Asked, other: Asked) -> bool:
+def belongs(one: Asked, other: Asked) -> bool:
+    """Tell whether two runs are of one data set (its digest or name), of one kind, and share a question."""
     alike = is_like(one.manifest, other.manifest) and same_data(one.manifest, other.manifest)
     return alike and bool(len(one.outcomes.index.intersection(other.outcomes.index)))
 
 
-def _trend(group: Sequence[Asked]) -> Trend:
-    shared = group[0].outcomes.index
-    for one in group[1:]:
-        shared = shared.intersection(one.outcomes.index)
-    points, before = [], None
-    for one in group:
-        known = one.outcomes.loc[shared].dropna()
+def trend(reference: Asked, runs: Iterable[Asked]) -> Trend:
+    """Return runs in time, each over the questions that it shares with the ``reference``."""
+    asked, points = reference.outcomes.index, []
+    before: dict[str, str] | None = None
+    for one in sorted(runs, key=_created):
+        known = one.outcomes.loc[one.outcomes.index.intersection(asked)].dropna()
         setup = setup_in(one.manifest)
         titles = () if before is None else tuple(dict.fromkeys((*before, *setup)))
-        changed = tuple(
-            (title, (before or {}).get(title, DASH), setup.get(title, DASH))
-            for title in titles
-            if (before or {}).get(title) != setup.get(title)
-        )
-        facts = (str(one.manifest.get(name, "")) for name in ("run_id", "name", "created"))
-        points.append(Point(*facts, int(known.sum()), len(known), changed))
+        pairs = ((title, (before or {}).get(title, DASH), setup.get(title, DASH)) for title in titles)
+        changed = tuple(found for found in pairs if found[1] != found[2])
+        run_id, name, created = (str(one.manifest.get(key, "")) for key in ("run_id", "name", "created"))
+        points.append(Point(run_id, name, created, int(known.sum()), len(known), changed))
         before = setup
-    title = (group[0].manifest.get("dataset") or {}).get("name") or points[0].name
-    return Trend(str(title), len(shared), tuple(points))
+    title = (reference.manifest.get("dataset") or {}).get("name") or reference.manifest["name"]
+    return Trend(str(title), len(asked), tuple(points))
+
+
+def _created(one: Asked) -> str:
+    return str(one.manifest.get("created", ""))
