@@ -278,7 +278,7 @@ def _check(
         str | None,
         typer.Option(
             "--severity",
-            help=f"How grave a failure is at least: {', '.join(SEVERITIES)}. By default high; with --against, "
+            help=f"How grave a failure is at least: {', '.join(SEVERITIES)}. By default high; with --against "
             "findings are only checked where this is given.",
         ),
     ] = None,

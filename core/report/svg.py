@@ -1,6 +1,7 @@
 """A figure as still SVG, for a file that runs no script.
 
-It draws what the figures of `core.charts` are made of (marks, lines, bands, bars, cells, notes) and no more. Text takes the colour of the page. The legend is HTML, so that it wraps on a phone.
+It draws what the figures of `core.charts` are made of: marks, lines, bands, bars, cells, notes. Text takes
+the colour of the page. The legend is HTML, so that it wraps on a phone.
 """
 
 from __future__ import annotations
