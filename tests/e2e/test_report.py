@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from core.answers.diagnostic import ANSWERS
+from core.attribution.diagnostic import ATTRIBUTION
 from core.diagnosis import Diagnosis
+from core.influence.diagnostic import INFLUENCE
 from core.losses.diagnostic import LOSSES
 from core.report.page import report_html
-from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.run import Run
 from tests.e2e.running_app import ROOT
 
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 def report(tmp_path_factory):
     runs = [Run.load(ROOT / "sample_data" / name) for name in ("recorded_run", "recorded_run_short")]
     # What the others draw is made of the same marks; all of them take a minute.
-    shown = [Diagnosis(run, diagnostics=[ANSWERS, LOSSES, RETRIEVAL_QUALITY]) for run in runs]
+    shown = [Diagnosis(run, diagnostics=[ANSWERS, LOSSES, ATTRIBUTION, INFLUENCE]) for run in runs]
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_bytes(report_html(*shown))
     return path

@@ -10,11 +10,15 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from bench.tiled import tiled
 from core.answers.diagnostic import ANSWERS
+from core.attribution.diagnostic import ATTRIBUTION
 from core.charts import theme
+from core.claims.diagnostic import CLAIMS
 from core.cli.app import main
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
+from core.influence.diagnostic import INFLUENCE
 from core.report.page import report_html
 from core.report.svg import figure_html
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
@@ -72,8 +76,8 @@ def hostile_run(text=HOSTILE, n=3):
 
 
 def small(run):
-    """Two diagnostics: the report loops over whichever there are."""
-    return Diagnosis(run, diagnostics=[ANSWERS, RETRIEVAL_QUALITY])
+    """A few diagnostics: the report loops over whichever there are."""
+    return Diagnosis(run, diagnostics=[ANSWERS, ATTRIBUTION, INFLUENCE, RETRIEVAL_QUALITY])
 
 
 def test_no_text_of_the_data_acts():
@@ -180,9 +184,9 @@ def test_bars_and_marks_are_where_their_values_say():
     assert x2 - x0 == pytest.approx(2 * (x1 - x0), abs=0.2) and back == x0  # 10 is twice 5, from the same 0
     assert abs(low - high) == pytest.approx(abs(low_b - high_b), abs=0.2) and low > low_b  # a is below b
     ticks = numbers(
-        svg, r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle" font-size="12"><tspan[^>]*>\d+<'
+        svg, r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="middle" font-size="12"><tspan[^>]*>\d+<'
     )
-    assert [tick for (tick,) in ticks] == pytest.approx([x0 + i / 5 * (x2 - x0) for i in range(6)], abs=0.2)
+    assert [tick for tick, _ in ticks] == pytest.approx([x0 + i / 5 * (x2 - x0) for i in range(6)], abs=0.2)
 
 
 def test_stacked_bars_begin_where_the_last_ended():
@@ -213,3 +217,11 @@ def test_marks_at_one_place_are_drawn_once():
     figure.add_scatter(x=rng.integers(0, 9, 50_000), y=rng.integers(0, 9, 50_000), mode="markers")
     assert len(figure_html(figure, "k")) < 20_000
     assert isinstance(figure, go.Figure)
+
+
+@pytest.mark.slow
+def test_5000_questions_make_a_file_that_can_be_sent():
+    """With the figures that have a mark for each question or passage; all diagnostics: 0.3 MB, a minute."""
+    shown = [ANSWERS, ATTRIBUTION, INFLUENCE, CLAIMS]
+    data = report_html(Diagnosis(tiled(5_000), diagnostics=shown))
+    assert b"<svg" in data and len(data) < 1_000_000
