@@ -23,7 +23,7 @@ def commands():
 
 def test_the_workflow_runs_as_it_is_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    baseline = simulate(SimulationOptions(queries=40, passages=3))
+    baseline = simulate(SimulationOptions(queries=20, passages=3))
     # The new run has every answer that is correct in the baseline replaced.
     wrong = baseline.queries.assign(answer="Nothing of the kind, 1066.", correct=None)
     baseline.save("runs/baseline")
@@ -38,5 +38,5 @@ def test_the_workflow_runs_as_it_is_written(tmp_path, monkeypatch, capsys):
     assert main(report) == 0
     assert "What became worse" in Path("report.html").read_text()
     assert main(["trend", "runs"]) == 0
-    assert re.search(r"2 runs, 40 questions", capsys.readouterr().out)
+    assert re.search(r"2 runs, 20 questions", capsys.readouterr().out)
     assert Run.load("runs/new").name == "Worse"

@@ -9,8 +9,7 @@ import streamlit as st
 
 from core.charts.trend import trend_figure
 from core.errors import LeadlineError
-from core.report.compare import is_like, same_data
-from core.report.trend import NOTE, Asked, asked_of, belongs, trend
+from core.report.trend import NOTE, Asked, asked_of, belongs, may_belong, trend
 from core.run import Run, read_manifest
 from ui import doors, library, show
 from ui.state import session
@@ -60,7 +59,7 @@ def _others(run: Run) -> list[Asked]:
     for saved in library.saved_runs():
         with suppress(LeadlineError, OSError):
             manifest = read_manifest(saved.folder)
-            alike = is_like(manifest, run.manifest) and same_data(manifest, run.manifest)
+            alike = may_belong(manifest, run.manifest)
             if saved.run_id != run.run_id and alike and len(found) < _MOST:
                 stamp = (saved.folder / "run.json").stat().st_mtime_ns
                 found.append(_asked((str(saved.folder), stamp)))

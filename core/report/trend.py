@@ -122,9 +122,15 @@ def trends(runs: Iterable[Asked]) -> tuple[Trend, ...]:
 
 
 def belongs(one: Asked, other: Asked) -> bool:
-    """Tell whether two runs are of one data set (its digest or name), of one kind, and share a question."""
-    alike = is_like(one.manifest, other.manifest) and same_data(one.manifest, other.manifest)
+    """Tell whether two runs may belong together by their manifests, and share a question."""
+    alike = may_belong(one.manifest, other.manifest)
     return alike and bool(len(one.outcomes.index.intersection(other.outcomes.index)))
+
+
+def may_belong(*manifests: Mapping[str, Any]) -> bool:
+    """Tell whether two runs are of one kind and of one data set, by its digest or name; or neither has one."""
+    named = any(manifest.get("dataset") for manifest in manifests)
+    return is_like(*manifests) and (same_data(*manifests) or not named)
 
 
 def trend(reference: Asked, runs: Iterable[Asked]) -> Trend:
