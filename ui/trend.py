@@ -66,7 +66,7 @@ def _others(run: Run) -> list[Asked]:
     return found
 
 
-@st.cache_data(max_entries=200, show_spinner="Opening the runs …")
+@st.cache_resource(max_entries=200, show_spinner="Opening the runs …")
 def _asked(place: tuple[str, int]) -> Asked:
     """Open a run by its folder; ``place`` also says when it was written."""
     return asked_of(Run.load(place[0]))

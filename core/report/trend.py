@@ -128,7 +128,7 @@ def belongs(one: Asked, other: Asked) -> bool:
 
 
 def may_belong(*manifests: Mapping[str, Any]) -> bool:
-    """Tell whether two runs are of one kind and of one data set, by its digest or name; or neither has one."""
+    """Tell whether two runs are of one kind and of one data set, by digest or name; or neither has one."""
     named = any(manifest.get("dataset") for manifest in manifests)
     return is_like(*manifests) and (same_data(*manifests) or not named)
 
