@@ -322,7 +322,7 @@ def _check(
 
 def _report(
     runs: Annotated[
-        list[str], typer.Argument(help="Folder of a saved run, and of another one to compare it with.")
+        list[str], typer.Argument(help="Folder of a saved run, and of an earlier one to compare it with.")
     ],
     out: Annotated[str, typer.Option("--out", help="HTML file to write.")],
     given: Given,

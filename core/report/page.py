@@ -28,7 +28,7 @@ _HERE = Path(__file__).parent
 
 
 def report_html(diagnosis: Diagnosis, other: Diagnosis | None = None) -> bytes:
-    """Return a run as one HTML file; with ``other``, compared with that one, and that comes first.
+    """Return a run as one HTML file; with ``other``, an earlier one, first what changed since then.
 
     Every text is escaped where it is put in; a strict policy in the file forbids scripts and requests.
     """
@@ -115,7 +115,7 @@ def _is_listed(one: Number) -> bool:
 
 
 def _comparison(diagnosis: Diagnosis, other: Diagnosis) -> dict[str, Any]:
-    sides = sides_of([diagnosis, other])
+    sides = sides_of([other, diagnosis])  # so that what is said is what changed since the other
     (pair,) = pairs_of(sides)
     return {
         "sides": sides,

@@ -134,16 +134,12 @@ def test_a_run_with_nothing_has_a_report():
     assert "The run has no questions." in page.text and "Not diagnosed" in page.text
 
 
-def test_of_two_runs_the_comparison_comes_first():
-    better = hostile_run("Paris and Rome").renamed("New")
-    page = Page(
-        report_html(
-            small(hostile_run("x")),
-            small(better.derive({}, queries=better.queries.assign(question=[f"x {i}" for i in range(3)]))),
-        )
-    )
+def test_of_two_runs_what_changed_comes_first():
+    better, before = hostile_run("Paris and Rome").renamed("New"), hostile_run("x")
+    better = better.derive({}, queries=better.queries.assign(question=before.queries["question"]))
+    page = Page(report_html(small(better), small(before)))
     assert page.text.index("Run B is correct in 2 more of 3 questions") < page.text.rindex("Verdict")
-    assert "All that follows is about A · x." in page.text
+    assert "All that follows is about B · New." in page.text and "A · x" in page.text
 
 
 def test_a_simulated_run_is_marked_and_the_command_writes_the_file(tmp_path, capsys):
