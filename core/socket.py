@@ -364,7 +364,8 @@ class Diagnostic:
     ``analyse(diagnosis)`` returns anything frozen whose ``queries`` has one row per question in the run's
     order, with ``query_id`` and ``columns``; no model is called. It may read the analyses named in ``reads``,
     and no others. ``numbers`` and ``findings`` take it: always the same keys; and what is wrong. Without all
-    of ``needs`` there is nothing to say.
+    of ``needs`` there is nothing to say. ``figures`` are the two that say most, or one: functions of
+    ``core.charts.<name>`` that draw the analysis.
 
     ``step`` is what must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
     ``group`` is the menu of its page: `WHY` or `TRUST`. ``recover`` gives further rows of
@@ -384,6 +385,7 @@ class Diagnostic:
     exports: tuple[Export, ...] = ()
     definitions: tuple[Definition, ...] = ()
     columns: tuple[QuestionColumn, ...] = ()
+    figures: tuple[str, ...] = ()
     step: Any = None
     icon: str = ":material/stethoscope:"
     group: str = WHY

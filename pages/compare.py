@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import compare, show
+from ui import compare, show, trend
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -26,3 +26,5 @@ if comparison is not None:
         compare.numbers(pair)
     with show.more("Each run on its own"):
         compare.headlines(comparison)
+
+trend.draw()

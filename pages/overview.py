@@ -12,6 +12,7 @@ if show.needs_run():
     sections.overview()
     headlines.overview()
     headlines.all_findings()
+    show.export("html", "Download report (HTML)")
 
     st.subheader("Questions", anchor=False)
     worklist.draw("overview")

@@ -90,6 +90,7 @@ RULES = {
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
+    "core.charts.trend": "core.text core.charts core.report",
     "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.socket core.conditions core.context_score core.rows "
     "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
@@ -103,7 +104,7 @@ RULES = {
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     "core.__main__": "core.cli",
     "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
-    "core.pipeline core.presets core.charts core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist core.whatif",
+    "core.pipeline core.presets core.charts core.charts.trend core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist core.whatif",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis core.socket "
     "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",
     "pages": "ui",

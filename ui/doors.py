@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import pandas as pd
 import streamlit as st
@@ -63,6 +63,11 @@ def open_question(query_id: str) -> None:
     st.switch_page(router.WORKBENCH, query_params=sources.address())
 
 
+def compare_door(run_id: str) -> str:
+    """Return the door of a mark that compares a run with the loaded one."""
+    return f"compare={quote(run_id, safe='')}"
+
+
 def newly(key: str, chosen: Any) -> bool:
     """Tell whether a table's selection is another one than when it was last asked for, and not empty."""
     state = session()
@@ -114,6 +119,8 @@ def _is_filter(door: str) -> bool:
 
 def _go(door: str) -> None:
     name, value = _parts(door)
+    if name == "compare":
+        st.switch_page(router.COMPARE, query_params={"compare": [value, session().the_run.run_id]})
     diagnosis, problem = cached.diagnosis(), ""
     if name == "question":
         if (diagnosis.run.queries["query_id"] == value).any():
@@ -128,7 +135,7 @@ def _go(door: str) -> None:
         if all(key_of(finding) != value for finding in cached.findings()):
             problem = f"This run has no finding {shortened(value, 60)} at these settings."
     else:
-        problem = f"This mark leads nowhere: {shortened(door, 60)} names no question and no condition."
+        problem = f"This mark leads nowhere: {shortened(door, 60)} names no question, condition or run."
     if problem:
         st.warning(plain(problem), icon=":material/link_off:")
         return

@@ -194,6 +194,7 @@ ANSWERS = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    figures=("evidence_split",),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("answer_status", "Answer status"),

@@ -116,6 +116,7 @@ ATTRIBUTION = Diagnostic(
             "One row per pair that does not add up.",
         ),
     ),
+    figures=("slot_effects", "lds_histogram"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("lds", "Faithfulness", bounds=(-1.0, 1.0), higher_is="better"),

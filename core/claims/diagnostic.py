@@ -215,6 +215,7 @@ CLAIMS = Diagnostic(
     exports=(
         Export("claims-csv", "Claims × passages", ".csv", claims_csv, "One row per claim and passage."),
     ),
+    figures=("claims_quadrants", "f1_at_k_chart"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("grounding", "Grounding", bounds=(0.0, 1.0), higher_is="better"),

@@ -7,9 +7,9 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,11 +42,15 @@ from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
+from core.report.ci import cases_of, junit_xml
+from core.report.ci import markdown as markdown_text
 from core.report.compare import check_comparable, sides_of
 from core.report.exports import exporters
 from core.report.paired import comparison_facts, comparison_text, regressions_facts, regressions_text
+from core.report.regression import Regression, regression
 from core.report.signals import signal_agreement, signals_facts, signals_text
-from core.report.text import gate, summary_json, summary_text
+from core.report.text import Gate, gate, summary_json, summary_text
+from core.report.trend import saved_in, trends
 from core.run import Run
 from core.severity import SEVERITIES, policy
 from core.socket import settings_of
@@ -97,6 +101,8 @@ def build_app() -> typer.Typer:
         ("compare", _compare, settings),
         ("signals", _signals, settings),
         ("check", _check, settings),
+        ("report", _report, settings),
+        ("trend", _trend, []),
         ("export", _export, settings),
     ):
         app.command(name, epilog=_SEVERITY if command is _check else None)(with_options(options)(command))
@@ -269,18 +275,87 @@ def _check(
     run: RunArg,
     given: Given,
     severity: Annotated[
-        str, typer.Option("--severity", help=f"How grave a failure is at least: {', '.join(SEVERITIES)}.")
-    ] = "high",
+        str | None,
+        typer.Option(
+            "--severity",
+            help=f"How grave a failure is at least: {', '.join(SEVERITIES)}. By default high; with --against "
+            "findings are only checked where this is given.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="Folder of the baseline: a saved run of the same questions."),
+    ] = None,
+    max_loss: Annotated[
+        float,
+        typer.Option("--max-loss", help="Share of the questions that may be lost against the baseline."),
+    ] = 0.05,
+    junit: Annotated[
+        str | None, typer.Option("--junit", help="JUnit XML file to write; replaced if it exists.")
+    ] = None,
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", help="Markdown file to write; replaced if it exists.")
+    ] = None,
     as_json: JsonOpt = False,
 ) -> int:
-    """Check a saved run for scripts: exit status 1 where a finding says that something is wrong.
+    """Check a saved run for scripts: exit status 1 where it fails.
 
-    Findings depend on the settings: --alpha 0.05 asks for conformal promises that fail 1 time in 20 at most.
+    Without --against, it fails where a finding says that something is wrong. Findings depend on the settings:
+    --alpha 0.05 asks for conformal promises that fail 1 time in 20 at most. With --against, it fails where
+    fewer answers are correct than in the baseline, significantly and by more than --max-loss.
     """
-    chosen = given.get("settings", {})
-    found = gate(Diagnosis(Run.load(run), chosen), severity, chosen)
-    print_json(found.to_json()) if as_json else print_text(found.to_text())
-    return 0 if found.passed else 1
+    opened, chosen, found = Run.load(run), given.get("settings", {}), list[Gate | Regression]()
+    if against is not None:
+        found.append(regression(opened, Run.load(against), max_loss))
+    if against is None or severity is not None:
+        found.append(gate(Diagnosis(opened, chosen), severity or "high", chosen))
+    for file, written in ((junit, junit_xml), (markdown, markdown_text)):
+        if file is not None:
+            write_file(Path(file), written([cases_of(one) for one in found]))
+    facts = found[0].to_json() | ({"findings": found[1].to_json()} if found[1:] else {})
+    passed = all(one.passed for one in found)
+    print_json(facts | {"passed": passed}) if as_json else print_text(
+        "\n".join(one.to_text() for one in found)
+    )
+    return 0 if passed else 1
+
+
+def _report(
+    runs: Annotated[
+        list[str], typer.Argument(help="Folder of a saved run, and of an earlier one to compare it with.")
+    ],
+    out: Annotated[str, typer.Option("--out", help="HTML file to write.")],
+    given: Given,
+    overwrite: OverwriteOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Write a saved run as one HTML file that needs no network, to read, send or print."""
+    from core.report.page import report_html  # figures take time to import
+
+    if len(runs) > 2:
+        raise InputError(f"Give one run, or two to compare, got {len(runs)}.")
+    target, opened = free_file(out, overwrite), [Run.load(run) for run in runs]
+    check_comparable(opened)
+    content = report_html(*(Diagnosis(run, given.get("settings")) for run in opened))
+    _write(target, content, {"run_id": opened[0].run_id}, as_json)
+
+
+def _trend(
+    folder: Annotated[str, typer.Argument(help="Folder of saved runs, each in a folder of its own.")],
+    as_json: JsonOpt = False,
+) -> None:
+    """Show runs of the same data set over time: share of correct answers with interval, and what changed."""
+    found = trends(saved_in(folder))
+    print_json({"data_sets": [one.to_json() for one in found]}) if as_json else print_text(
+        "\n\n".join(one.to_text() for one in found)
+    )
+
+
+def _write(target: Path, content: bytes, facts: Mapping[str, Any], as_json: bool) -> None:
+    """Write a file, and say so."""
+    write_file(target, content)
+    facts = {"file": str(target), **facts, "bytes": len(content)}
+    print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
 
 
 def _export(
@@ -298,11 +373,8 @@ def _export(
     target = free_file(out, overwrite)
     diagnosis = Diagnosis(Run.load(run), given.get("settings"))
     known = exporters(reviews.read(Path(run).parent, diagnosis.run.run_id))
-    content = known[file_format].write(diagnosis)
-    write_file(target, content)
-    run_id = diagnosis.run.run_id
-    facts = {"file": str(target), "format": file_format, "bytes": len(content), "run_id": run_id}
-    print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
+    facts = {"format": file_format, "run_id": diagnosis.run.run_id}
+    _write(target, known[file_format].write(diagnosis), facts, as_json)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -74,6 +74,7 @@ CONFIDENCE = Diagnostic(
         Export("confidence-csv", "Questions and confidence", ".csv", confidence_csv, "One row per question."),
         Export("reliability-csv", "Reliability diagram", ".csv", reliability_csv, "One row per bin."),
     ),
+    figures=("reliability_diagram",),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("confidence", "Confidence", bounds=(0.0, 1.0), higher_is="more confident"),

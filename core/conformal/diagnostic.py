@@ -98,6 +98,7 @@ CONFORMAL = Diagnostic(
         Export("conformal-csv", "Questions and verdicts", ".csv", conformal_csv, "One row per question."),
         Export("risk-csv", "Thresholds tested", ".csv", risk_csv, "One row per confidence, with its risk."),
     ),
+    figures=("certified_risk", "score_histogram"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("verdict", "Conformal verdict"),

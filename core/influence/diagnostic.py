@@ -128,6 +128,7 @@ INFLUENCE = Diagnostic(
         Export("csv", "Passages and influence", ".csv", influence_csv, "One row per question and passage."),
         Export("queries-csv", "Questions and influence", ".csv", questions_csv, "One row per question."),
     ),
+    figures=("rank_against_rank", "influence_by_rank"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("label", "Label"),

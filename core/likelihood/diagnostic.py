@@ -149,6 +149,7 @@ LIKELIHOOD = Diagnostic(
             "logprob_drop",
         ),
     ),
+    figures=("answer_against_reference",),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("made_drop", "Largest drop of the answer", is_secondary=True),

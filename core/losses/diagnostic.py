@@ -73,6 +73,7 @@ LOSSES = Diagnostic(
         ),
     ),
     reads=("answers",),
+    figures=("loss_ladder", "fix_balance"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stage", "Lost or kept", needs_labels=True),

@@ -88,7 +88,7 @@ def setup_differences(sides: Sequence[Side]) -> pd.DataFrame:
     "—" where a run has no such setting. Data set, model with its options, prompt, retriever and the options
     of every step are compared; names, times and versions are not.
     """
-    settings = [_settings(side) for side in sides]
+    settings = [setup_of(side.diagnosis) for side in sides]
     titles = dict.fromkeys(title for found in settings for title in found)
     rows = {title: [found.get(title, DASH) for found in settings] for title in titles}
     return _table("Setting", {title: row for title, row in rows.items() if len(set(row)) > 1}, sides)
@@ -133,7 +133,7 @@ def check_comparable(runs: Sequence[Run]) -> None:
 
 def questions_of(run: Run) -> Questions:
     """Return the ids of a run's questions, each with its text without white space around its words."""
-    return frozenset(zip(run.queries["query_id"], _normal(run.queries["question"]), strict=True))
+    return frozenset(zip(run.queries["query_id"], normal(run.queries["question"]), strict=True))
 
 
 def nearest(
@@ -147,28 +147,30 @@ def nearest(
     of the same data set first, then the latest.
     """
     own, parent = questions_of(run), run.manifest.get("parent")
-    others = [one for one in manifests if one["run_id"] != run.run_id and _is_like(one, run.manifest)]
+    others = [one for one in manifests if one["run_id"] != run.run_id and is_like(one, run.manifest)]
     for one in others:
         is_parent = one["run_id"] == parent
         if (is_parent or one.get("parent") == run.run_id) and own & asked(one["run_id"]):
             made = "the loaded run was made from it" if is_parent else "it was made from the loaded run"
             return one["run_id"], made
     others.sort(key=lambda one: str(one.get("created", "")), reverse=True)
-    others.sort(key=lambda one: not _same_data(one, run.manifest))
+    others.sort(key=lambda one: not same_data(one, run.manifest))
     shared = [len(own & asked(one["run_id"])) for one in others[:_LOOKED_AT]]
     if not any(shared):
         return None
     chosen = others[shared.index(max(shared))]
     part = "all" if max(shared) == len(own) else f"{max(shared):,} of the"
     said = f"it asks {part} {count(len(own), 'question')} of the loaded run"
-    return chosen["run_id"], f"{said}, from the same data set" if _same_data(chosen, run.manifest) else said
+    return chosen["run_id"], f"{said}, from the same data set" if same_data(chosen, run.manifest) else said
 
 
-def _is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell by their manifests whether both runs are of a model, both simulated, or both composed."""
     return MARKS.get(str(one.get("source"))) == MARKS.get(str(other.get("source")))
 
 
-def _same_data(*manifests: Mapping[str, Any]) -> bool:
+def same_data(*manifests: Mapping[str, Any]) -> bool:
+    """Tell whether the data sets of two runs have the same digest or name."""
     a, b = (manifest.get("dataset") or {} for manifest in manifests)
     return any(a.get(name) is not None and a.get(name) == b.get(name) for name in ("digest", "name"))
 
@@ -176,14 +178,14 @@ def _same_data(*manifests: Mapping[str, Any]) -> bool:
 def _answers(side: Side) -> pd.DataFrame:
     """One row per question: what the comparison needs of one run, and texts without their white space."""
     raw = side.run.queries
-    own = {"answer": raw["answer"], "_said": _normal(raw["answer"])}
+    own = {"answer": raw["answer"], "_said": normal(raw["answer"])}
     for diagnostic, column in question_columns([side]):
         own[column.name] = side.diagnosis[diagnostic].queries[column.name]
     return pd.DataFrame(
         {
             "query_id": raw["query_id"],
             "question": raw["question"],
-            "_text": _normal(raw["question"]),
+            "_text": normal(raw["question"]),
             **{f"{name}_{side.letter}": values for name, values in own.items()},
         }
     )
@@ -198,7 +200,8 @@ def _cut(text: str, most: int) -> str:
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def _normal(texts: pd.Series) -> pd.Series:
+def normal(texts: pd.Series) -> pd.Series:
+    """Return texts without white space around their words; None for what is no text."""
     known = [" ".join(text.split()) if isinstance(text, str) else None for text in texts]
     return pd.Series(known, index=texts.index, dtype="object")
 
@@ -240,8 +243,17 @@ _WHOLE = ("model", "retriever", "options")
 _REPEATED = {"retriever": "retriever.name", "style": "prompt.style", "max_tokens": "prompt.max_tokens"}
 
 
-def _settings(side: Side) -> dict[str, str]:
-    manifest = side.run.manifest
+def setup_of(diagnosis: Diagnosis) -> dict[str, str]:
+    """Return how a run was made, title by title: its data set, model, prompt, retriever and options."""
+    said = setup_in(diagnosis.run.manifest)
+    for diagnostic in diagnosis.diagnostics:
+        numbers = diagnosis.numbers(diagnostic.name)
+        said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
+    return said
+
+
+def setup_in(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return what `setup_of` reads in the manifest."""
     found: dict[str, Any] = {"source": manifest.get("source")}
     for section in ("dataset", "model", "prompt", "retriever", "options"):
         values = manifest.get(section) or {}
@@ -256,11 +268,7 @@ def _settings(side: Side) -> dict[str, str]:
     options = found.pop("model.options", None)
     if isinstance(options, Mapping):
         found |= {f"model.{key}": value for key, value in options.items()}
-    said = {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
-    for diagnostic in side.diagnosis.diagnostics:
-        numbers = side.diagnosis.numbers(diagnostic.name)
-        said |= {one.title: one.text for one in numbers if one.place == "setup" and one.value is not None}
-    return said
+    return {_setting_title(path): _said(value) for path, value in found.items() if value is not None}
 
 
 def _setting_title(path: str) -> str:

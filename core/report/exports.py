@@ -26,9 +26,11 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
         return worklist_csv(diagnosis, found)
 
     every = "One row per question, most worth reading first: findings, all columns, status and note."
+    readable = "Verdict, figures, findings and the questions most worth reading, in a file for any browser."
     pairs = "One row per pair of signals: n, Spearman and Pearson with interval and adjusted p."
     facts = "The verdict, all headline numbers, and how the run was made."
     found = [
+        Export("html", "Report", ".html", _report, readable),
         Export("worklist-csv", "Worklist", ".csv", listed, every),
         *(export for diagnostic in DIAGNOSTICS for export in diagnostic.exports),
         Export("signals-csv", "Signal agreement", ".csv", signals_csv, pairs),
@@ -36,6 +38,12 @@ def exporters(reviews: Mapping[str, Review] | None = None) -> Mapping[str, Expor
         *(_records_export(one, one.write) for one in FORMATS.values() if one.write is not None),
     ]
     return {export.name: export for export in found}
+
+
+def _report(diagnosis: Diagnosis) -> bytes:
+    from core.report.page import report_html  # figures take time to import
+
+    return report_html(diagnosis)
 
 
 def summary_json(diagnosis: Diagnosis) -> bytes:

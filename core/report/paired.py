@@ -314,39 +314,35 @@ def regressions_facts(sides: Sequence[Side]) -> dict[str, Any]:
     ``a, b``, the ``number`` that decides (null where none is known in both), ``n, n_better, n_worse,
     p_value`` of it alone, and ``questions``, the worst first.
     """
-    found = []
-    for pair in pairs_of(sides):
-        one = pair.outcome
-        facts: dict[str, Any] = {"a": pair.sides[0].letter, "b": pair.sides[1].letter, "number": None}
-        if one is not None:
-            rows = regressions(pair, one).rename(columns={"also": "also_worse"})
-            columns = ["query_id", "question", *(f"answer_{letter}" for letter in one.letters), "also_worse"]
-            facts |= {
-                "number": one.column.title, "n": one.n, "n_better": one.counts[BETTER],
-                "n_worse": one.counts[WORSE], "p_value": one.p_alone,
-                "questions": rows[columns].to_dict("records"),
-            }  # fmt: skip
-        found.append(facts)
-    return {**_runs_and_setups(sides), "regressions": found}
+    return {**_runs_and_setups(sides), "regressions": [_regressed(pair) for pair in pairs_of(sides)]}
+
+
+def _regressed(pair: RunPair) -> dict[str, Any]:
+    one = pair.outcome
+    facts: dict[str, Any] = {"a": pair.sides[0].letter, "b": pair.sides[1].letter, "number": None}
+    if one is None:
+        return facts
+    rows = regressions(pair, one).rename(columns={"also": "also_worse"})
+    columns = ["query_id", "question", *(f"answer_{letter}" for letter in one.letters), "also_worse"]
+    return facts | {
+        "number": one.column.title, "n": one.n, "n_better": one.counts[BETTER], "n_worse": one.counts[WORSE],
+        "p_value": one.p_alone, "questions": rows[columns].to_dict("records"),
+    }  # fmt: skip
 
 
 def regressions_text(sides: Sequence[Side]) -> str:
     """Return what became worse as text, for a terminal: both answers of each question, and what differs."""
-    facts = regressions_facts(sides)
     lines = [side.title for side in sides]
-    for title, values in facts["setups"].items():
+    for title, values in _runs_and_setups(sides)["setups"].items():
         lines.append(f"  {title}: " + ", ".join(f"{letter} {said}" for letter, said in values.items()))
-    for pair, found in zip(pairs_of(sides), facts["regressions"], strict=True):
-        a, b = found["a"], found["b"]
-        one = pair.outcome
+    for pair in pairs_of(sides):
+        (a, b), one = (side.letter for side in pair.sides), pair.outcome
         if one is None:
-            lines += [
-                "",
-                f"Runs {a} and {b}: neither correctness nor support of the answers is known in both.",
-            ]
+            neither = "neither correctness nor support of the answers is known in both"
+            lines += ["", f"Runs {a} and {b}: {neither}."]
             continue
         lines += ["", f"Run {b} against run {a}: {one.fixes_and_harms}."]
-        for row in found["questions"]:
+        for row in _regressed(pair)["questions"]:
             lines += ["", f"{row['query_id']}: {_line(row['question'])}"]
             lines += [f"  {letter}: {_line(row[f'answer_{letter}'])}" for letter in (a, b)]
             lines += [f"  Also worse: {'; '.join(row['also_worse'])}"] if row["also_worse"] else []

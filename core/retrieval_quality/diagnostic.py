@@ -190,6 +190,7 @@ RETRIEVAL_QUALITY = Diagnostic(
             "is_gold",
         ),
     ),
+    figures=("retrieval_quality_chart",),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn(

@@ -196,6 +196,7 @@ UNCERTAINTY = Diagnostic(
             "How each estimator moves when passages are left out or added, one row per estimator and condition.",
         ),
     ),
+    figures=("entropy_agreement", "estimator_leaderboard"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("stability", "Stability"),

@@ -281,6 +281,7 @@ VALIDATION = Diagnostic(
             "validators-csv", "Validators", ".csv", validators_csv, "One row per validator, with its counts."
         ),
     ),
+    figures=("flag_rates", "verdict_counts"),
     definitions=DEFINITIONS,
     columns=(
         QuestionColumn("passed", "Passes validation", "bool", higher_is="more confident"),

@@ -253,3 +253,17 @@ def test_the_support_threshold_reaches_every_run(tmp_path, open_app, healthy):
     # Verified are c0 (0.9), c1 (0.7), c2 (0.3) and c4 (0.8 by a pair); from 0.85 on only c0 is supported.
     assert [text[:6] for text in supported()] == ["3 of 4"] * 2
     assert [text[:6] for text in supported(support="0.85")] == ["1 of 4"] * 2
+
+
+def test_runs_of_the_same_data_set_stand_in_time_and_lead_to_the_comparison(
+    open_app, healthy, texts, tmp_path
+):
+    run = make_run()
+    labelled = run.queries.assign(correct=[True] * len(run.queries))
+    for name, created in (("Old", "2026-01-01"), ("New", "2026-02-01")):
+        facts = {"source": "live", "name": name, "created": created, "dataset": {"name": "d"}, "run_id": name}
+        Run.create(facts, queries=labelled, passages=run.passages).save(tmp_path / "runs" / name)
+    app = healthy(open_app("compare", run="New"))
+    assert "Runs of this data set over time" in [one.value for one in app.subheader]
+    (figure,) = [one for one in app.get("plotly_chart") if one.proto.id.endswith("-trend")]
+    assert "2026-02-01 100 %" in figure.proto.alt and "2026-01-01 100 %" in figure.proto.alt

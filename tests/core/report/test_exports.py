@@ -211,7 +211,7 @@ def test_summary_json_has_the_claims():
 
 def test_every_export_of_questions_holds_them(hostile):
     own = {one.name: one.about for diagnostic in DIAGNOSTICS for one in diagnostic.exports}
-    assert set(exporters()) == {"worklist-csv", "signals-csv", "json", *WRITTEN, *own}
+    assert set(exporters()) == {"html", "worklist-csv", "signals-csv", "json", *WRITTEN, *own}
     of_questions = {name for name, about in own.items() if about.startswith("One row per question")}
     assert {"queries-csv", "conformal-csv", "confidence-csv", "uncertainty-csv"} <= of_questions
     # The run has no verdicts.
