@@ -1,9 +1,8 @@
 """Stores that several processes may use and a kill cannot hurt: SQLite files, or one PostgreSQL database.
 
-SQL is written once, in what both understand, with ``?`` for values, and handed to the driver as it is: building
-statements anew would cost more than SQLite needs to answer them. Connections, their loss and their errors are
-SQLAlchemy's business, tables and their earlier forms Alembic's (`core.migrations`); both load with the first
-store that is opened.
+SQL is written once, in what both understand, with ``?`` for values, and handed to the driver as it is: to
+build a statement costs more than SQLite needs to answer it. Connections and their pool are SQLAlchemy's business,
+tables and their earlier forms Alembic's (`core.migrations`); both load with the first store that is opened.
 """
 
 from __future__ import annotations
@@ -89,7 +88,9 @@ def _url(given: str) -> URL:
     except (ArgumentError, ValueError):
         raise InputError(f"{wanted}; what it holds is none.") from None
     if url.drivername not in _DIALECTS or not url.database:
-        raise InputError(f"{wanted}; its scheme is {url.drivername!r:.40} and its database {url.database!r:.40}.")
+        raise InputError(
+            f"{wanted}; its scheme is {url.drivername!r:.40} and its database {url.database!r:.40}."
+        )
     return url.set(drivername=_DIALECTS[-1])
 
 
@@ -150,8 +151,8 @@ class Database:
     def write(self, work: Callable[[], T], lock: str = "") -> T:
         """Return what ``work`` returns, run as one transaction: all of it is on disk afterwards, or nothing.
 
-        In a file no other process writes meanwhile, in a server's database none that gives the same ``lock``. The
-        work is done anew where the connection to a server is lost, which does not tell whether it was stored.
+        In a file no other process writes meanwhile, in a server's database none that gives the same ``lock``.
+        Where the connection to a server is lost the work is done anew, whether it was stored or not.
         """
 
         def whole() -> T:
@@ -162,7 +163,11 @@ class Database:
 
     def has_table(self, name: str) -> bool:
         """Tell whether there is a table of this name."""
-        where = "pg_tables WHERE schemaname = current_schema() AND tablename" if self.is_server else "sqlite_master WHERE name"
+        where = (
+            "pg_tables WHERE schemaname = current_schema() AND tablename"
+            if self.is_server
+            else "sqlite_master WHERE name"
+        )
         return bool(self.execute(f"SELECT 1 FROM {where} = ?", (name,)))
 
     def migrate(self, store: str) -> None:
@@ -191,8 +196,8 @@ class Database:
         if found is not None and found not in known:
             words = self._wording
             raise words.error(
-                f"The {words.what} {self._where} was written by a newer version of Leadline (revision {found:.20}; "
-                f"this one reads up to {known[-1]}); update Leadline {words.elsewhere}."
+                f"The {words.what} {self._where} was written by a newer version of Leadline (revision "
+                f"{found:.20}; this one reads up to {known[-1]}); update Leadline {words.elsewhere}."
             )
         from core.migrations import upgrade
 
@@ -222,7 +227,7 @@ class Database:
         with closing(self._connection.connection.cursor()) as cursor:
             if not self.is_server:
                 cursor.execute(sql, tuple(values))
-                return cursor.fetchall() if cursor.description else []
+                return [*cursor.fetchall()] if cursor.description else []
             cursor.execute(_for_server(sql), tuple(map(_escaped, values)))
             return [tuple(map(_restored, row)) for row in cursor.fetchall()] if cursor.description else []
 
@@ -298,7 +303,7 @@ def _engine(where: Path | Server | None, busy_seconds: float) -> Engine:
 
 @cache
 def _pool(server: Server) -> Engine:
-    """Return the connections of this process to a server; those that are not in use stay open for the next."""
+    """Return the connections of this process to a server; unused ones stay open for the next store."""
     from sqlalchemy import create_engine
 
     path = {"options": f'-c search_path="{server.schema}"'} if server.schema else {}
@@ -409,7 +414,7 @@ _FAILED = "cannot be used ({error}); check {variable}"
 
 def _without_password(server: Server, error: object) -> str:
     said = " ".join(str(error).split())
-    secrets = (server.url.password, *server.url.query.values())
+    secrets = (server.url.password, *(value for name, value in server.url.query.items() if "pass" in name))
     for secret in filter(None, map(str, secrets)):
         said = said.replace(secret, "***")
     return re.sub(r"://\S+", "://…", said)[:300]

@@ -87,10 +87,10 @@ def query_hash(question: str, context: str) -> str:
 class CalibrationStore:
     """A SQLite file of calibration scores; created when absent.
 
-    Where ``LEADLINE_DATABASE`` names a database, a store is a schema in it, which only the name of the file tells
-    from others, not its folder. One instance may be shared by threads, one file by processes. What `add` has returned survives a kill and
-    a full disk. The table ``calibration_scores`` has the columns that rag_uq documents, then ``score_name,
-    model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group) and ``excluded``
+    Where ``LEADLINE_DATABASE`` names a database, a store is a schema in it, named after the file; its folder
+    does not matter. One instance may be shared by threads, one file by processes. What `add` has returned
+    survives a kill and a full disk. The table ``calibration_scores`` has the columns that rag_uq documents, then
+    ``score_name, model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group) and ``excluded``
     (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening: its scores are
     the distance to the true answer, and never mix with scores that a new answer has, too.
 
@@ -303,7 +303,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _place(path: Path) -> Path | Server:
-    """Return where a store is kept; the schema's name is the file's, and a digest where that is no plain name."""
+    """Return where a store is kept: in a schema named after the file, or in the file itself."""
     name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower())[:40]
     if name != path.stem:
         name += "_" + hashlib.sha256(str(path.name).encode("utf-8", "surrogateescape")).hexdigest()[:8]

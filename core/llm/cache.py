@@ -25,7 +25,15 @@ _STORE = "completions"
 _INSERT = "INSERT INTO completions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO "
 _NEW = ", ".join(
     f"{name} = excluded.{name}"
-    for name in ("model", "text", "finish_reason", "prompt_tokens", "completion_tokens", "latency", "logprobs")
+    for name in (
+        "model",
+        "text",
+        "finish_reason",
+        "prompt_tokens",
+        "completion_tokens",
+        "latency",
+        "logprobs",
+    )
 )
 
 
@@ -69,9 +77,9 @@ def default_cache_path() -> Path:
 class CompletionCache:
     """A SQLite file of completions, created when absent; without ``path`` they are kept in memory only.
 
-    In place of the default file stands the database that ``LEADLINE_DATABASE`` names. One instance may be shared
-    by threads, one file by processes; each `put` is committed before it returns. A
-    row that cannot be read is missing: `put` replaces it, and ``notes`` counts them. `CacheError` where the
+    The database that ``LEADLINE_DATABASE`` names takes the place of the default file. One instance may be
+    shared by threads, one file by processes; each `put` is committed before it returns. A row that cannot be
+    read is missing: `put` replaces it, and ``notes`` counts them. `CacheError` where the
     file is damaged, is not a completion cache, or cannot be written.
     """
 

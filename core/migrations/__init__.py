@@ -1,4 +1,4 @@
-"""The tables of the stores, made and brought to their present form by Alembic: a folder of revisions for each store."""
+"""The tables of the stores, made and changed by Alembic: a folder of revisions for each store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HERE = Path(__file__).parent
 
 
 def upgrade(connection: Connection, store: str) -> None:
-    """Bring the tables of a store to their last revision, within the transaction that the connection is in."""
+    """Bring the tables of a store to their last revision, in the transaction that the connection is in."""
     from alembic import command
     from alembic.config import Config
 

@@ -108,7 +108,8 @@ class MetricsStore:
             return
         if db.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
             raise MetricsError(
-                f"{self.path} is no metrics store that this version of Leadline can read; choose another file."
+                f"{self.path} is no metrics store that this version of Leadline can read; choose another "
+                "file."
             )
         db.execute(_SCHEMA)
         db.execute(f"CREATE INDEX by_time ON {_TABLE} (at)")

@@ -33,7 +33,10 @@ def upgrade() -> None:
         *(sa.Column(name, sa.Text) for name in _FIRST[2:6]),
         sa.Column("nonconformity_score", sa.Double),
         sa.Column("timestamp", sa.Text),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("score_name", "model", "prompt", "retriever")),
+        *(
+            sa.Column(name, sa.Text, nullable=False)
+            for name in ("score_name", "model", "prompt", "retriever")
+        ),
         sa.Column("correct", sa.Integer),
         sa.Column("kind", sa.Text),
         sa.Column("excluded", sa.Text),

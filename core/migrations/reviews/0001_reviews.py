@@ -11,7 +11,10 @@ def upgrade() -> None:
     op.create_table(
         "reviews",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("run_id", "query_id", "person", "status", "note")),
+        *(
+            sa.Column(name, sa.Text, nullable=False)
+            for name in ("run_id", "query_id", "person", "status", "note")
+        ),
         sa.Column("correct", sa.Integer),
         sa.Column("grounded", sa.Integer),
         sa.Column("created", sa.Text, nullable=False),

@@ -216,7 +216,9 @@ def test_files_of_rag_uq_are_migrated(tmp_path, made_by):
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (1,)
     assert db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1").fetchall() == [
-        ("calibration_method",), ("calibration_scores",), ("schema_version_calibration",)
+        ("calibration_method",),
+        ("calibration_scores",),
+        ("schema_version_calibration",),
     ]
     assert [name for _, name, *_ in db.execute("PRAGMA table_info(calibration_scores)")][:8] == [
         "id", "query_hash", "question", "context", "prediction", "true_answer", "nonconformity_score", "timestamp"
