@@ -1,8 +1,8 @@
 """Stores that several processes may use and a kill cannot hurt: SQLite files, or one PostgreSQL database.
 
 SQL is written once, in what both understand, with ``?`` for values, and handed to the driver as it is: to
-build a statement costs more than SQLite needs to answer it. Connections and their pool are SQLAlchemy's business,
-tables and their earlier forms Alembic's (`core.migrations`); both load with the first store that is opened.
+build a statement costs more than SQLite needs to answer it. Connections and their pool are SQLAlchemy's
+business, tables and their earlier forms Alembic's (`core.migrations`); both load with the first store.
 """
 
 from __future__ import annotations

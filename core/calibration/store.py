@@ -89,10 +89,10 @@ class CalibrationStore:
 
     Where ``LEADLINE_DATABASE`` names a database, a store is a schema in it, named after the file; its folder
     does not matter. One instance may be shared by threads, one file by processes. What `add` has returned
-    survives a kill and a full disk. The table ``calibration_scores`` has the columns that rag_uq documents, then
-    ``score_name, model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group) and ``excluded``
-    (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening: its scores are
-    the distance to the true answer, and never mix with scores that a new answer has, too.
+    survives a kill and a full disk. The table ``calibration_scores`` has the columns that rag_uq documents,
+    then ``score_name, model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group)
+    and ``excluded`` (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening:
+    its scores are the distance to the true answer, and never mix with scores that a new answer has, too.
 
     Parameters
     ----------

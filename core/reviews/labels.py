@@ -10,7 +10,7 @@ import pandas as pd
 from core.errors import InputError
 from core.reviews.review import ByPerson
 from core.run import Run
-from core.text.display import count, part
+from core.text.display import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Labels:
         """What was done, for people."""
         ties = f" {count(self.n_tied, 'tie')} left out." if self.n_tied else ""
         return (
-            f"Labels for {part(self.n_labelled, len(self.run.queries), 'question')}, by "
+            f"{self.n_labelled:,} of {count(len(self.run.queries), 'question')} labelled by "
             f"{count(len(self.people), 'person', 'people')}.{ties}"
         )
 

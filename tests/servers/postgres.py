@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_SETTINGS = "-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=60"
+_SETTINGS = "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=60"
 
 
 def binaries() -> Path | None:
