@@ -5,6 +5,7 @@ of them makes. One line is printed for each write that is stored.
 """
 
 import multiprocessing
+import os
 import sys
 
 from core.llm.cache import CompletionCache, default_cache_path
@@ -14,15 +15,19 @@ from core.reviews import Review, ReviewStore
 RUN = "c1a7"
 
 
+def said(line: str) -> None:
+    os.write(1, f"{line}\n".encode())  # whole, whoever else writes
+
+
 def write(folder: str, name: str, writes: int) -> None:
     with ReviewStore(folder) as reviews, CompletionCache(default_cache_path()) as cache:
         for i in range(writes // 2):
             cache.put(f"{name}-{i}", Completion(f"{name} {i}", "stop", 1, 1, 0.5))
-            print(f"{name}-{i} answered", flush=True)
+            said(f"{name}-{i} answered")
             # Two people, each from half of the processes, review the same questions.
             person = f"person {int(name) % 2}"
             reviews.write(RUN, person, {f"q{int(name) // 2}-{i}": Review("flagged", f"{name} {i}")})
-            print(f"{name}-{i} reviewed", flush=True)
+            said(f"{name}-{i} reviewed")
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def check_everything_is_stored(stores, processes, writes):
 
 
 @pytest.mark.parametrize(
-    ("stores", "processes", "writes"), [("file", 8, 100), ("server", 16, 1_000)], indirect=["stores"]
+    ("stores", "processes", "writes"), [("file", 8, 60), ("server", 16, 1_000)], indirect=["stores"]
 )
 def test_processes_that_start_and_write_at_once_lose_nothing(stores, processes, writes):
     said, errors = started(stores, processes, writes).communicate(timeout=240)
@@ -171,14 +171,14 @@ def test_processes_that_start_and_write_at_once_lose_nothing(stores, processes, 
 
 
 def test_a_server_that_restarts_in_the_middle_costs_no_write(on_server, server, tmp_path):
-    with started(tmp_path, 4, 400) as writers:
+    with started(tmp_path, 4, 300) as writers:
         for mode in ("immediate", "fast"):
             before = [writers.stdout.readline() for _ in range(200)]
             assert all(before)
             server.control("restart", "-m", mode)
         said, errors = writers.communicate(timeout=120)
-    assert writers.returncode == 0 and not errors and len(said.splitlines()) == 4 * 400 - 2 * 200
-    check_everything_is_stored(tmp_path, 4, 400)
+    assert writers.returncode == 0 and not errors and len(said.splitlines()) == 4 * 300 - 2 * 200
+    check_everything_is_stored(tmp_path, 4, 300)
 
 
 def test_a_writer_that_is_killed_leaves_what_it_said_and_no_half(stores):
@@ -204,7 +204,7 @@ def test_a_server_that_is_gone_is_one_sentence_without_its_password(on_server, s
         said = rf"^The diary in the database {on_server} on this machine cannot be reached; check {VARIABLE} and that"
         with pytest.raises(InputError, match=said) as while_open:
             db.execute("SELECT 1")
-        with pytest.raises(CacheError, match="^The completion cache in the database") as at_opening:
+        with pytest.raises(CacheError, match=r"^The completion cache in the database") as at_opening:
             CompletionCache(default_cache_path())
     finally:
         server.control("start")
