@@ -275,7 +275,6 @@ def _patience(where: Path | Server | None, busy_seconds: float) -> float:
     return busy_seconds
 
 
-@cache
 def _errors(where: Path | Server | None) -> tuple[type[Exception], ...]:
     """Return what connecting and the driver's statements raise."""
     from sqlalchemy.exc import SQLAlchemyError

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.calibration.in_use import in_use, kept_method
+from core.calibration.store import exists
 from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
@@ -30,7 +31,7 @@ def draw() -> None:
         return
     try:
         _add(path)
-        if files.is_there(path):
+        if exists(path) or files.is_there(path):
             _browse(path)
     except InputError as error:
         st.error(plain(error), icon=":material/error:")
