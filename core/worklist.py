@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from core.conditions import matching
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.reviews import STATUSES, Review
+from core.reviews import DISPUTED, STATUSES, Review
 from core.severity import SEVERITIES
 from core.socket import BEYOND_CHANCE, UNCLEAR, Finding, QuestionColumn
 from core.spreadsheet import csv_bytes
@@ -140,13 +140,17 @@ def orders(diagnosis: Diagnosis, frame: pd.DataFrame) -> Mapping[str, str]:
 
 
 def select(
-    diagnosis: Diagnosis, frame: pd.DataFrame, wanted: Filter, reviews: Mapping[str, Review]
+    diagnosis: Diagnosis,
+    frame: pd.DataFrame,
+    wanted: Filter,
+    reviews: Mapping[str, Review],
+    disputed: Collection[str] = (),
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the rows of a worklist that a filter lets through, in its order, and what it asked in vain.
 
     A part of the filter that names something unknown restricts nothing, and has a sentence among the second
     result. The rows have the columns ``status`` and ``note`` of the ``reviews`` by question; the others are
-    open.
+    open. The filter's status may also be `DISPUTED`: the questions that are ``disputed`` between people.
     """
     found = [reviews.get(query_id, Review()) for query_id in frame["query_id"]]
     frame = frame.assign(
@@ -159,14 +163,20 @@ def select(
         "label": lambda text: frame[_texts(frame)].eq(text).fillna(False).any(axis=1),
         "kind": lambda text: frame["kind"].eq(text).fillna(False),
         "words": lambda text: _has_words(diagnosis, text),
-        "status": lambda text: frame["status"].eq(text),
+        "status": lambda text: (
+            frame["query_id"].isin(disputed) if text == DISPUTED else frame["status"].eq(text)
+        ),
     }
     met, problems = np.ones(len(frame), dtype=bool), []
     for part, test in tests.items():
         value = getattr(wanted, part)
         try:
             listed = np.asarray(test(value), dtype=bool) if value else met
-            unknown = value not in STATUSES if part == "status" else part in _IN_VAIN and not listed.any()
+            unknown = (
+                value not in (*STATUSES, DISPUTED)
+                if part == "status"
+                else part in _IN_VAIN and not listed.any()
+            )
             if value and unknown:
                 raise InputError(_IN_VAIN[part].format(shorten(value)))
             met = met & listed

@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import headlines, sections, show, uploads, worklist
+from ui import agreement, headlines, sections, show, uploads, worklist
 from ui.router import require_entrypoint
 
 require_entrypoint()
@@ -16,3 +16,4 @@ if show.needs_run():
 
     st.subheader("Questions", anchor=False)
     worklist.draw("overview")
+    agreement.draw()

@@ -18,6 +18,12 @@ PATHS = [p for d in ("core", "ui", "pages") for p in sorted((ROOT / d).rglob("*.
     ROOT / "dashboard.py"
 ]
 
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
 # What each part of the project may import beside itself. A module belongs to the longest part that its name
 # starts with. {d} stands for each diagnostic in turn; a part that is missing here fails.
 BASE = (
@@ -33,14 +39,15 @@ RULES = {
     # Values by the names of settings and options: it knows no diagnostic.
     "core.presets": "core.errors",
     "core.arrays": "",
-    "core.database": "core.errors",
+    "core.database": "core.errors core.migrations",
+    "core.migrations": "core.database",
     "core.rows": "core.arrays",
     "core.stats": "core.errors core.arrays",
     "core.schema": "core.errors core.text",
     "core.run": "core.errors core.files core.schema core.text",
     "core.spreadsheet": "core.text",
     "core.beside": "core.errors core.files core.text",
-    "core.reviews": "core.errors core.beside core.text",
+    "core.reviews": "core.errors core.run core.beside core.database core.stats core.text",
     "core.conditions": "core.errors core.schema core.text core.diagnosis core.socket",
     "core.worklist": "core.errors core.run core.severity core.text core.spreadsheet core.diagnosis core.socket core.reviews core.conditions",
     "core.socket": "core.errors core.run core.text core.analyses",
@@ -127,16 +134,13 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
-    "py3langid", "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
+    "accelerate", "alembic", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
+    "psycopg", "py3langid", "sentence_transformers", "sklearn", "snowballstemmer", "sqlalchemy", "torch", "transformers",
 }  # fmt: skip
 # Modules that need such a library for what they define; so they are themselves imported inside functions.
 HEAVY_MODULES = {"core.llm.embedded.arithmetic", "core.llm.embedded.prefixes"}
-
-
-def module_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+# Alembic itself loads these, from their files.
+HEAVY_MODULES |= {module for path in PATHS if (module := module_of(path)).startswith("core.migrations.")}
 
 
 MODULES = {module_of(path): path for path in PATHS}

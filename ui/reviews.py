@@ -1,4 +1,7 @@
-"""Reviews of the session's run: on disk beside a saved run, else in the session until it is saved."""
+"""Reviews of the session's run: on disk beside a saved run, else in the session until it is saved.
+
+Each person has their own; everybody sees those of the others.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,37 @@ from collections.abc import Mapping
 
 from core import reviews
 from core.errors import InputError
-from core.reviews import Review
+from core.reviews import ByPerson, Review
 from ui import library, people
 from ui.state import session
 
 
 def every() -> tuple[Mapping[str, Review], str | None]:
-    """Return the reviews of the session's run by question, and why those on disk cannot be read."""
+    """Return this person's reviews of the session's run by question, and why those on disk cannot be read."""
+    found, problem = of_everybody()
+    return found.get(people.name(), {}), problem
+
+
+def of_everybody() -> tuple[ByPerson, str | None]:
+    """Return the reviews of the run by person and question, and why those on disk cannot be read."""
     state, problem = session(), None
-    stored: Mapping[str, Review] = {}
+    stored: ByPerson = {}
     if state.run is None:
         return {}, None
     if _on_disk():
         try:
-            stored = reviews.read(library.runs_folder(), state.run.run_id)
+            stored = reviews.read_all(library.runs_folder(), state.run.run_id)
         except InputError as error:
             problem = str(error)
-    return {**stored, **_own()}, problem
+    me, own = people.name(), _own()
+    return ({**stored, me: {**stored.get(me, {}), **own}} if own else stored), problem
 
 
 def put(query_id: str, review: Review, seen: Review | None) -> None:
     """Keep a review: on disk where the run is saved, else in the session.
 
-    InputError where the disk refuses; the session then has it. ChangedMeanwhile where another tab wrote
-    something else than ``seen``, InputError where the person may not; then nothing is kept.
+    InputError where the disk refuses; the session then has it. ChangedMeanwhile where the same person wrote
+    something else than ``seen`` in another tab, InputError where the person may not; then nothing is kept.
     """
     people.require("review")
     own = _own()
@@ -40,7 +50,7 @@ def put(query_id: str, review: Review, seen: Review | None) -> None:
     try:
         # What this tab alone has was never on the disk, so it says nothing of what should be there.
         before = {} if seen is None or query_id in own else {query_id: seen}
-        reviews.write_all(library.runs_folder(), run.run_id, {**own, query_id: review}, before)
+        reviews.write_all(library.runs_folder(), run.run_id, {**own, query_id: review}, before, people.name())
         own.clear()
     except reviews.ChangedMeanwhile:
         raise
@@ -53,7 +63,7 @@ def save() -> None:
     """Write what the session alone has; InputError where that fails, and the session keeps it."""
     run, own = session().run, _own()
     if run is not None and own:
-        reviews.write_all(library.runs_folder(), run.run_id, own)
+        reviews.write_all(library.runs_folder(), run.run_id, own, person=people.name())
         own.clear()
 
 

@@ -41,11 +41,16 @@ def draw(query_id: str) -> None:
 
 def _steps() -> None:
     """Draw the way to the questions before and after this one in the worklist, and where it stands there."""
-    at = worklist.place(session().question)
+    at, waiting = worklist.place(session().question), worklist.unreviewed()
     for label, key, icon, by in (("Previous", "K", "before", -1), ("Next", "J", "next", 1)):
         target = worklist.step(by)
         name, off = f"workbench_{label.lower()}", target is None
         show.button(label, f"navigate_{icon}", name, session().open, target, shortcut=key, disabled=off)
+    about = "The next question of the list that you have not reviewed; a finding as filter makes it its list."
+    opened = (session().open, waiting)
+    show.button(
+        "Next unreviewed", "skip_next", "workbench_unreviewed", *opened, disabled=waiting is None, help=about
+    )
     among = f"of {len(worklist.ids()):,}" + (" (filtered)" if worklist.said() else "")
     place = "Not in the list" if at is None else f"{at + 1:,}"
     st.markdown(f"{place} {among}", width="content")

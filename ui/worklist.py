@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.reviews import LONGEST_NOTE, ChangedMeanwhile, Review
+from core.reviews import DISPUTED, LABELS, LONGEST_NOTE, ChangedMeanwhile, Review, disputed
 from core.text.display import count
 from core.worklist import columns_of, key_of, labels, orders, select, title_of, worklist_csv
 from ui import cached, doors, headlines, people, reviews, router, show, sources
@@ -21,6 +21,7 @@ from ui.plain import plain, shortened
 from ui.state import FILTER, session
 
 STATUSES = {"open": "Open", "reviewed": "Reviewed", "flagged": "Flagged"}
+_FILTERS = {**STATUSES, DISPUTED: "Reviewers disagree"}
 _ICONS = {
     "open": ":material/radio_button_unchecked:",
     "reviewed": ":material/check_circle:",
@@ -101,6 +102,15 @@ def step(by: int) -> str | None:
     return listed[at + by] if 0 <= at + by < len(listed) else None
 
 
+def unreviewed() -> str | None:
+    """Return the next listed question that this person has not reviewed; after the last comes the first."""
+    frame, at = _selected().frame, place(session().question)
+    after = -1 if at is None else at
+    places = [row for row, status in enumerate(frame["status"]) if status == "open" and row != at]
+    found = next((row for row in places if row > after), next(iter(places), None))
+    return None if found is None else frame["query_id"].iloc[found]
+
+
 def said() -> Mapping[str, str]:
     """Return every part of the filter that restricts the list, for people."""
     given = asdict(session().filter)
@@ -177,28 +187,39 @@ def narrow() -> None:
 
 
 def review(query_id: str) -> None:
-    """Draw status and note of a question; both are kept as soon as they change."""
+    """Draw status, labels and note of a question; each is kept as soon as it changes."""
     noted = reviews.every()[0]
     state, stored = session(), noted.get(query_id, Review())
     shown = state.conflicts.get(query_id, stored)
-    status_key, note_key = f"review_status_{query_id}", f"review_note_{query_id}"
-    st.session_state[status_key], st.session_state[note_key] = shown.status, shown.note
+    keys = {part: f"review_{part}_{query_id}" for part in ("status", "note", *LABELS)}
+    for part, key in keys.items():
+        st.session_state[key] = getattr(shown, part)
     off = not people.may("review")
-    keep: Any = {"on_change": _put, "args": (query_id, status_key, note_key, stored), "disabled": off}
+    keep: Any = {"on_change": _put, "args": (query_id, keys, stored), "disabled": off}
     st.segmented_control(
         "Review",
         list(STATUSES),
         required=True,
-        key=status_key,
+        key=keys["status"],
         label_visibility="collapsed",
         format_func=lambda status: f"{_ICONS[status]} {STATUSES[status]}",
         **keep,
     )
     people.explain("review")
-    with st.popover("Note", icon=":material/edit_note:" if shown.note else ":material/note_add:"):
+    given = bool(shown.note or shown.labels)
+    with st.popover("Labels and note", icon=":material/edit_note:" if given else ":material/note_add:"):
+        for name, words in LABELS.items():
+            st.segmented_control(
+                f"The answer is {' or '.join(words)}",
+                [True, False],
+                key=keys[name],
+                label_visibility="collapsed",
+                format_func=_titles(words),
+                **keep,
+            )
         st.text_area(
             "Note",
-            key=note_key,
+            key=keys["note"],
             max_chars=LONGEST_NOTE,
             height=120,
             placeholder="What is wrong here, and what to do about it",
@@ -206,18 +227,32 @@ def review(query_id: str) -> None:
         )
 
 
+def _titles(words: tuple[str, str]) -> Callable[[bool], str]:
+    return lambda value: words[not value].capitalize()
+
+
+def others(query_id: str) -> None:
+    """Draw what other people say of a question."""
+    for person, found in reviews.of_everybody()[0].items():
+        if person != people.name() and (one := found.get(query_id)) is not None:
+            verdict = ", ".join((STATUSES[one.status], *one.labels))
+            note = f": {shortened(one.note, _LONGEST)}" if one.note else ""
+            st.caption(f"{_ICONS[one.status]} {plain(f'{person} · {verdict}{note}', one_line=True)}")
+
+
 def unkept(query_id: str) -> None:
-    """Say where the review of a question is not kept, or that another tab has another one."""
+    """Draw what others say of a question, and why its review is not kept or differs in another tab."""
+    others(query_id)
     noted, problem = reviews.every()
     if query_id in session().conflicts:
         _conflict(query_id, noted.get(query_id, Review()))
     _where_kept(problem)
 
 
-def _put(query_id: str, status_key: str, note_key: str, seen: Review | None) -> None:
-    state = session()
+def _put(query_id: str, keys: Mapping[str, str], seen: Review | None) -> None:
+    state, given = session(), {part: st.session_state[key] for part, key in keys.items()}
     try:
-        mine = Review(st.session_state[status_key] or "open", st.session_state[note_key] or "")
+        mine = Review(given.pop("status") or "open", given.pop("note") or "", **given)
         state.unwritten = None
         try:
             reviews.put(query_id, mine, seen)
@@ -266,16 +301,17 @@ def _frame() -> pd.DataFrame:
 
 def _selected() -> _Listed:
     """Return the listed questions; selected once for all pages, until filter, reviews or settings change."""
-    state, noted = session(), reviews.every()[0]
-    key = (cached.key(), state.filter, noted)
+    state, everybody = session(), reviews.of_everybody()[0]
+    key = (cached.key(), state.filter, everybody)
     if state.listed is None or state.listed[0] != key:
-        state.listed = (key, _Listed(*select(cached.diagnosis(), _frame(), state.filter, noted)))
+        noted, apart = everybody.get(people.name(), {}), disputed(everybody)
+        state.listed = (key, _Listed(*select(cached.diagnosis(), _frame(), state.filter, noted, apart)))
     found: _Listed = state.listed[1]
     return found
 
 
 def _value(part: str, value: str) -> str:
-    return STATUSES.get(value, value) if part == "status" else doors.meaning(part, value)
+    return _FILTERS.get(value, value) if part == "status" else doors.meaning(part, value)
 
 
 def _filters(key: str) -> None:
@@ -287,7 +323,8 @@ def _filters(key: str) -> None:
         _menu(key, "finding", {key_of(one): title_of(diagnosis, one) for one in named})
         _menu(key, "label", {text: _said(text) for text in texts})
         _menu(key, "kind", {text: _said(text) for text in kinds})
-        _menu(key, "status", STATUSES)
+        several = len(reviews.of_everybody()[0]) > 1 or session().filter.status == DISPUTED
+        _menu(key, "status", _FILTERS if several else STATUSES)
         _menu(key, "sort", _offered()[2])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from core.arrays import Floats
 from core.calibration.mapping import NO_MAP, ConfidenceMap
 from core.calibration.provenance import Provenance
-from core.calibration.store import CalibrationStore
+from core.calibration.store import CalibrationStore, exists
 from core.calibration.weighted import Weighting
 from core.errors import InputError
 
@@ -120,7 +120,7 @@ def read_store(path: str) -> tuple[SavedCalibration, frozenset[str]]:
 
     InputError where there is no such file or no score in it, StoreError where it cannot be read.
     """
-    if not Path(path).is_file():
+    if not exists(path):
         raise InputError(f"There is no calibration store {path}; make one with python -m core calibrate.")
     with CalibrationStore(path) as store:
         provenance, rows, n, method = store.provenance, store.usable(texts=False), len(store), store.method

@@ -1,6 +1,6 @@
 """The calibration scores on disk: one row per question with its context, of one score and one model only.
 
-Their table is created, migrated from that of rag_uq, or refused.
+Their table is created, migrated from that of rag_uq, or refused (`core.migrations`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import os
-import sqlite3
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -19,42 +19,30 @@ from typing import Any
 
 import pandas as pd
 
-from core.calibration.provenance import UNKNOWN, Provenance
-from core.database import Database, StoreWords, immediate
+from core.calibration.provenance import Provenance
+from core.database import Database, Server, StoreWords, shared, version_table
 from core.errors import InputError
 from core.text.strict import clean
 
-SCHEMA_VERSION = 1
+STORE = "calibration"
+SCHEMA_VERSION = 1  # of files that no table of Alembic speaks of
 TABLE = "calibration_scores"
-METHOD = "calibration_method"  # at most one row, and only where a confidence is weighed
-# The score of stores that rag_uq has made: it needs the true answer, so a new answer has none.
-TRUTH_SCORE = "1 − ROUGE-L to the true answer"
-# Columns with their types in pandas and in SQLite; the first eight are those that rag_uq documents.
-_COLUMNS: Mapping[str, tuple[str, str]] = {
-    "id": ("int64", "INTEGER PRIMARY KEY"),
-    "query_hash": ("str", "TEXT UNIQUE"),
-    "question": ("str", "TEXT"),
-    "context": ("str", "TEXT"),
-    "prediction": ("str", "TEXT"),
-    "true_answer": ("str", "TEXT"),
-    "nonconformity_score": ("float64", "REAL"),
-    "timestamp": ("str", "DATETIME"),
-    "score_name": ("str", "TEXT NOT NULL"),
-    "model": ("str", "TEXT NOT NULL"),
-    "prompt": ("str", "TEXT NOT NULL"),
-    "retriever": ("str", "TEXT NOT NULL"),
-    "correct": ("boolean", "INTEGER"),
-    "kind": ("str", "TEXT"),
-    "excluded": ("str", "TEXT"),
+METHOD = "calibration_method"  # at most one row, where a confidence is weighed
+# Columns with their types in pandas; the first eight are those that rag_uq documents.
+_COLUMNS: Mapping[str, str] = {
+    "id": "int64",
+    **dict.fromkeys(("query_hash", "question", "context", "prediction", "true_answer"), "str"),
+    "nonconformity_score": "float64",
+    **dict.fromkeys(("timestamp", "score_name", "model", "prompt", "retriever"), "str"),
+    "correct": "boolean",
+    **dict.fromkeys(("kind", "excluded"), "str"),
 }
-_SCHEMA = f"CREATE TABLE {TABLE} ({', '.join(f'{name} {kind}' for name, (_, kind) in _COLUMNS.items())})"
 PROVENANCE = ("score_name", "model", "prompt", "retriever")
-# What fills the first eight columns, from the table that rag_uq documents and from the one it makes.
-_DOCUMENTED = {name: name for name in list(_COLUMNS)[:8]}
-_MADE = {**_DOCUMENTED, "context": "NULL", "prediction": "predicted_answer", "timestamp": "created_at"}
+# The columns of the table that rag_uq documents, and of the one that it makes.
+_DOCUMENTED = {*list(_COLUMNS)[:8]}
 _OLD = (
-    (set(_DOCUMENTED), _DOCUMENTED),
-    (set(_MADE.values()) - {"NULL"} | {"rouge_l"}, _MADE),
+    _DOCUMENTED,
+    _DOCUMENTED - {"context", "prediction", "timestamp"} | {"predicted_answer", "created_at", "rouge_l"},
 )
 
 
@@ -99,11 +87,12 @@ def query_hash(question: str, context: str) -> str:
 class CalibrationStore:
     """A SQLite file of calibration scores; created when absent.
 
-    One instance may be shared by threads, one file by processes. What `add` has returned survives a kill and
-    a full disk. The table ``calibration_scores`` has the columns that rag_uq documents, then ``score_name,
-    model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group) and ``excluded``
-    (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening: its scores are
-    the distance to the true answer, and never mix with scores that a new answer has, too.
+    Where ``LEADLINE_DATABASE`` names a database, a store is a schema in it, named after the file; its folder
+    does not matter. One instance may be shared by threads, one file by processes. What `add` has returned
+    survives a kill and a full disk. The table ``calibration_scores`` has the columns that rag_uq documents,
+    then ``score_name, model, prompt, retriever`` (`Provenance`), ``correct`` (1, 0 or NULL), ``kind`` (group)
+    and ``excluded`` (the reason, NULL where the score is used). A file made by rag_uq is migrated on opening:
+    its scores are the distance to the true answer, and never mix with scores that a new answer has, too.
 
     Parameters
     ----------
@@ -132,7 +121,7 @@ class CalibrationStore:
     def __init__(self, path: str | os.PathLike[str], provenance: Provenance | None = None) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._db = Database(self.path, WORDING, lambda db: _set_up(db, self.path))
+        self._db = Database(_place(self.path), WORDING, lambda db: _set_up(db, self.path))
         try:
             if provenance is not None:
                 self._check(provenance)
@@ -150,8 +139,7 @@ class CalibrationStore:
     def method(self) -> str | None:
         """How the calibrated confidence comes about, as it was given to `add`; None where nothing was."""
         with self._lock:
-            there = self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (METHOD,))
-            rows = self._db.execute(f"SELECT content FROM {METHOD} LIMIT 1") if there else []
+            rows = self._db.execute(f"SELECT content FROM {METHOD} LIMIT 1")
         return _text(rows[0][0]) if rows else None
 
     def add(
@@ -173,19 +161,22 @@ class CalibrationStore:
         rows = [_row(case, provenance, now) for case in cases]
         marks = ",".join("?" * len(_WRITTEN))
         insert = f"INSERT INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks}) ON CONFLICT (query_hash) DO "
-        # To SQLite "excluded" is here the row that was to be inserted.
+        # To SQL "excluded" is here the row that was to be inserted.
         new = ", ".join(f"{name} = excluded.{name}" for name in _WRITTEN)
         insert += f"UPDATE SET {new}" if replace else "NOTHING"
-        with self._lock, self._db.transaction():
+
+        def added() -> int:
             self._check(provenance)
             before = self._n_rows()
             for row in rows:
                 self._db.execute(insert, row)
             if method is not None:
-                self._db.execute(f"CREATE TABLE IF NOT EXISTS {METHOD} (content TEXT NOT NULL)")
                 self._db.execute(f"DELETE FROM {METHOD}")
                 self._db.execute(f"INSERT INTO {METHOD} VALUES (?)", (method,))
             return self._n_rows() - before
+
+        with self._lock:
+            return self._db.write(added)
 
     def has(self, question: str, context: str) -> bool:
         """Tell whether a question with this context is stored."""
@@ -239,16 +230,19 @@ class CalibrationStore:
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
         found = {}
         for name, values in zip(names, columns, strict=True):
-            kind, _ = _COLUMNS[name]
+            kind = _COLUMNS[name]
             found[name] = pd.Series([_READ[kind](value) for value in values], dtype=kind)
         return pd.DataFrame(found)
 
     def _mark(self, ids: Sequence[int], reason: str | None) -> None:
-        with self._lock, self._db.transaction():
+        def marked() -> None:
             for one in map(int, ids):
                 if not self._db.execute(f"SELECT 1 FROM {TABLE} WHERE id = ?", (one,)):
                     raise InputError(f"The calibration store {self.path} has no row with the id {one}.")
                 self._db.execute(f"UPDATE {TABLE} SET excluded = ? WHERE id = ?", (reason, one))
+
+        with self._lock:
+            self._db.write(marked)
 
     def _n_rows(self) -> int:
         return int(self._db.execute(f"SELECT count(*) FROM {TABLE}")[0][0])
@@ -296,47 +290,47 @@ _READ: dict[str, Any] = {
 }
 
 
-def _set_up(db: sqlite3.Connection, path: Path) -> None:
-    """Create or migrate the table in one transaction; StoreError where the file holds something else."""
-    if _is_ready(db, path):
-        return
-    with immediate(db):
-        if _is_ready(db, path):  # another process was quicker
-            return
-        columns = set(_columns(db))
-        sources = next((sources for old, sources in _OLD if columns == old), None)
-        if sources is not None:
-            db.execute(f"ALTER TABLE {TABLE} RENAME TO old_scores")
-        elif db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            raise StoreError(
-                f"{path} is a database of another program, not a calibration store; choose another file with "
-                "--store."
-            )
-        db.execute(_SCHEMA)
-        if sources is not None:
-            _migrate(db, sources)
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Tell whether there is a calibration store of this name; opening one creates it."""
+    where = _place(Path(path))
+    if isinstance(where, Path):
+        return where.is_file()
+    found = Database(where, WORDING, lambda _: None)
+    try:
+        return found.has_table(TABLE)
+    finally:
+        found.close()
 
 
-def _is_ready(db: sqlite3.Connection, path: Path) -> bool:
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    columns = _columns(db)
+def _place(path: Path) -> Path | Server:
+    """Return where a store is kept: in a schema named after the file, or in the file itself."""
+    name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower())[:40]
+    if name != path.stem:
+        name += "_" + hashlib.sha256(str(path.name).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return shared(f"leadline_calibration_{name}") or path
+
+
+def _set_up(db: Database, path: Path) -> None:
+    """Create or migrate the tables; StoreError where the file holds something else, which stays as it is."""
+    if not db.is_server and not db.has_table(version_table(STORE)):
+        _refuse(db, path)
+    db.migrate(STORE)
+    if not db.is_server and db.execute("PRAGMA user_version") != [(SCHEMA_VERSION,)]:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")  # earlier versions of Leadline read it
+
+
+def _refuse(db: Database, path: Path) -> None:
+    """Raise StoreError where a file is neither empty nor a store of an earlier version or of rag_uq."""
+    version = db.execute("PRAGMA user_version")[0][0]
+    columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({TABLE})")]
     if version > SCHEMA_VERSION and columns:
         raise StoreError(
             f"The calibration store {path} was written by a newer version of Leadline (format {version}; "
             f"this one reads up to {SCHEMA_VERSION}); update Leadline {ELSEWHERE}."
         )
-    return bool(version == SCHEMA_VERSION and columns == [*_COLUMNS])
-
-
-def _columns(db: sqlite3.Connection) -> list[str]:
-    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({TABLE})")]
-
-
-def _migrate(db: sqlite3.Connection, sources: Mapping[str, str]) -> None:
-    db.execute(
-        f"INSERT INTO {TABLE} ({', '.join((*sources, *PROVENANCE))}) "
-        f"SELECT {', '.join(sources.values())}, ?, ?, ?, ? FROM old_scores ORDER BY id",
-        astuple(Provenance(TRUTH_SCORE, UNKNOWN, UNKNOWN, UNKNOWN)),
-    )
-    db.execute("DROP TABLE old_scores")
+    known = (version == SCHEMA_VERSION and columns == [*_COLUMNS]) or set(columns) in _OLD
+    if not known and db.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+        raise StoreError(
+            f"{path} is a database of another program, not a calibration store; choose another file with "
+            "--store."
+        )

@@ -103,6 +103,7 @@ def build_app() -> typer.Typer:
         ("check", _check, settings),
         ("report", _report, settings),
         ("trend", _trend, []),
+        ("labels", _labels, []),
         ("export", _export, settings),
     ):
         app.command(name, epilog=_SEVERITY if command is _check else None)(with_options(options)(command))
@@ -358,6 +359,21 @@ def _write(target: Path, content: bytes, facts: Mapping[str, Any], as_json: bool
     print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
 
 
+def _labels(run: RunArg, out: OutOpt, overwrite: OverwriteOpt = False, as_json: JsonOpt = False) -> None:
+    """Save a run in which answers are correct or not as most reviewers of RUN labelled them.
+
+    Ties are left out. Confidence, conformal and the comparison of uncertainty measures then use these labels.
+    """
+    parent = Run.load(run)
+    found = reviews.labelled(parent, reviews.read_all(Path(run).parent, parent.run_id))
+    save_run(found.run, out, overwrite)
+    if as_json:
+        facts = {"n_labelled": found.n_labelled, "n_tied": found.n_tied, "people": [*found.people]}
+        print_json({"run_id": found.run.run_id, **facts})
+    else:
+        print_text(found.sentence)
+
+
 def _export(
     run: RunArg,
     out: Annotated[str, typer.Option("--out", help="File to write.")],
@@ -372,7 +388,7 @@ def _export(
         raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
     target = free_file(out, overwrite)
     diagnosis = Diagnosis(Run.load(run), given.get("settings"))
-    known = exporters(reviews.read(Path(run).parent, diagnosis.run.run_id))
+    known = exporters(reviews.combined(reviews.read_all(Path(run).parent, diagnosis.run.run_id)))
     facts = {"format": file_format, "run_id": diagnosis.run.run_id}
     _write(target, known[file_format].write(diagnosis), facts, as_json)
 

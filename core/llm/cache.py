@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from core.database import BUSY_SECONDS, Database, StoreWords
+from core.database import BUSY_SECONDS, Database, StoreWords, shared
 from core.errors import InputError
 from core.llm.packaged import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
@@ -22,19 +21,20 @@ CACHE_FILE = "completions.db"
 _KEY_VERSION = 1
 _BUSY_SECONDS = BUSY_SECONDS
 _CHUNK = 500  # SQLite's limit on parameters is 999 in old builds
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS completions (
-    key TEXT PRIMARY KEY,
-    model TEXT NOT NULL,
-    text TEXT NOT NULL,
-    finish_reason TEXT NOT NULL,
-    prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL,
-    latency REAL NOT NULL,
-    logprobs TEXT,
-    created REAL NOT NULL
-) WITHOUT ROWID
-"""
+_STORE = "completions"
+_INSERT = "INSERT INTO completions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO "
+_NEW = ", ".join(
+    f"{name} = excluded.{name}"
+    for name in (
+        "model",
+        "text",
+        "finish_reason",
+        "prompt_tokens",
+        "completion_tokens",
+        "latency",
+        "logprobs",
+    )
+)
 
 
 class CacheError(InputError):
@@ -77,8 +77,9 @@ def default_cache_path() -> Path:
 class CompletionCache:
     """A SQLite file of completions, created when absent; without ``path`` they are kept in memory only.
 
-    One instance may be shared by threads, one file by processes; each `put` is committed before it returns. A
-    row that cannot be read is missing: `put` replaces it, and ``notes`` counts them. `CacheError` where the
+    The database that ``LEADLINE_DATABASE`` names takes the place of the default file. One instance may be
+    shared by threads, one file by processes; each `put` is committed before it returns. A row that cannot be
+    read is missing: `put` replaces it, and ``notes`` counts them. `CacheError` where the
     file is damaged, is not a completion cache, or cannot be written.
     """
 
@@ -87,7 +88,8 @@ class CompletionCache:
         self._lock = threading.Lock()
         self._unreadable: set[str] = set()
         self._n_replaced = 0
-        self._db = Database(self.path, _WORDING, _set_up, _BUSY_SECONDS)
+        server = shared() if self.path == default_cache_path() else None
+        self._db = Database(server or self.path, _WORDING, _set_up, _BUSY_SECONDS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -126,9 +128,7 @@ class CompletionCache:
         text, reason = clean(completion.text), completion.finish_reason
         row = (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
         with self._lock:
-            conflict = "REPLACE" if key in self._unreadable else "IGNORE"
-            insert = f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)"
-            self._db.execute(insert, row)
+            self._db.execute(_INSERT + (f"UPDATE SET {_NEW}" if key in self._unreadable else "NOTHING"), row)
             if key in self._unreadable:
                 self._unreadable.remove(key)
                 self._n_replaced += 1
@@ -149,9 +149,10 @@ class CompletionCache:
         self.close()
 
 
-def _set_up(db: sqlite3.Connection) -> None:
-    db.execute(_SCHEMA)
-    db.execute("SELECT key, logprobs FROM completions LIMIT 1").fetchone()
+def _set_up(db: Database) -> None:
+    if db.has_table(_STORE):  # a table of another program stays as it is
+        db.execute("SELECT key, logprobs FROM completions LIMIT 1")
+    db.migrate(_STORE)
 
 
 def _completion(

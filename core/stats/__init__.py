@@ -4,6 +4,7 @@ Pure functions on arrays, thin over scipy and scikit-learn: what is added is the
 values and degenerate data. Missing values (NaN) are left out; "undefined" is NaN, never 0 or 1.
 """
 
+from core.stats.agreement import Kappa, cohen_kappa
 from core.stats.calibration import (
     BrierParts,
     ReliabilityBin,
@@ -67,6 +68,7 @@ __all__ = [
     "FEWEST_CASES",
     "FEWEST_OF_EACH",
     "Interval",
+    "Kappa",
     "ReliabilityBin",
     "auprc",
     "aurc",
@@ -81,6 +83,7 @@ __all__ = [
     "brier_score",
     "cases_needed",
     "clustered_interval",
+    "cohen_kappa",
     "correlations",
     "e_aurc",
     "expected_calibration_error",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import threading
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -12,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.database import Database, StoreWords, immediate
+from core.database import Database, StoreWords
 from core.errors import InputError
 from core.validation.metrics import Observation
 from core.validation.types import Code
@@ -74,8 +73,9 @@ class MetricsStore:
         """
         marks = ", ".join("?" * len(_COLUMNS))
         sql = f"INSERT OR IGNORE INTO {_TABLE} ({', '.join(_COLUMNS)}) VALUES ({marks}) RETURNING 1"
-        with self._lock, self._db.transaction():
-            return sum(len(self._db.execute(sql, _row(one))) for one in observations)
+        rows = [_row(one) for one in observations]
+        with self._lock:
+            return self._db.write(lambda: sum(len(self._db.execute(sql, row)) for row in rows))
 
     def between(self, start: datetime, end: datetime) -> list[Observation]:
         """Return the observations after ``start`` and not after ``end``, by time, in UTC."""
@@ -99,25 +99,26 @@ class MetricsStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _set_up(self, db: sqlite3.Connection) -> None:
-        if self._is_ready(db):
+    def _set_up(self, db: Database) -> None:
+        if not self._is_ready(db):
+            db.write(lambda: self._create(db))
+
+    def _create(self, db: Database) -> None:
+        if self._is_ready(db):  # another process was quicker
             return
-        with immediate(db):
-            if self._is_ready(db):  # another process was quicker
-                return
-            if db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-                raise MetricsError(
-                    f"{self.path} is no metrics store that this version of Leadline can read; choose another "
-                    "file."
-                )
-            db.execute(_SCHEMA)
-            db.execute(f"CREATE INDEX by_time ON {_TABLE} (at)")
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if db.execute("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise MetricsError(
+                f"{self.path} is no metrics store that this version of Leadline can read; choose another "
+                "file."
+            )
+        db.execute(_SCHEMA)
+        db.execute(f"CREATE INDEX by_time ON {_TABLE} (at)")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @staticmethod
-    def _is_ready(db: sqlite3.Connection) -> bool:
+    def _is_ready(db: Database) -> bool:
         columns = tuple(name for _, name, *_ in db.execute(f"PRAGMA table_info({_TABLE})"))
-        return columns == _COLUMNS and db.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION
+        return columns == _COLUMNS and db.execute("PRAGMA user_version") == [(SCHEMA_VERSION,)]
 
 
 def _time(at: datetime) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.reviews import Review, path_of, read, write_all
+from core.reviews import Review, path_of, read, read_all, write_all
 from core.run import Run
 from ui import library
 
@@ -271,13 +269,91 @@ def test_reviews_of_a_run_that_is_not_saved_are_saved_with_it_and_deleted_with_i
     assert not noted(run) and not path_of(library.runs_folder(), "feed").exists()
 
 
-def test_the_file_of_reviews_is_plain_json(open_parts, recorded):
-    review(open_parts(question="q3"), "q3", "reviewed", "ok")
-    content = json.loads(path_of(library.runs_folder(), recorded.run_id).read_text())
-    assert content == {
-        "run_id": recorded.run_id,
-        "reviews": {"q3": {"status": "reviewed", "note": "ok"}},
+# ---- several people ----
+
+
+@pytest.fixture
+def as_person(monkeypatch):
+    """Let the sessions that run from now on be this person's."""
+    return lambda name: monkeypatch.setattr("ui.people.name", lambda: name)
+
+
+def label(app, question: str, name: str, value: bool) -> None:
+    app.button_group(key=f"review_{name}_{question}").set_value(value).run()
+    assert not app.exception, app.exception
+
+
+def test_two_people_review_one_question_and_see_each_other(open_parts, recorded, as_person):
+    as_person("Ada <b>")
+    mine = open_parts(question="q1")
+    review(mine, "q1", "flagged", "wrong *year*")
+    label(mine, "q1", "correct", False)
+    as_person("Ben")
+    theirs = open_parts(question="q1")
+    shown = captions(theirs)
+    assert "Ada <b> · Flagged, incorrect: wrong *year*" in shown.replace("\\", "")
+    assert "\\<b\\>" in shown and "\\*year\\*" in shown  # as text, neither HTML nor Markdown
+    assert theirs.button_group(key="review_status_q1").value == "open"
+    review(theirs, "q1", "reviewed")
+    label(theirs, "q1", "grounded", True)
+    assert not warned(theirs)
+    assert read_all(library.runs_folder(), recorded.run_id) == {
+        "Ada <b>": {"q1": Review("flagged", "wrong *year*", correct=False)},
+        "Ben": {"q1": Review("reviewed", grounded=True)},
     }
+    # What they disagree on is a filter, and each person has their own open questions.
+    assert listed_ids(open_parts(status="disputed")) == ["q1"]
+    assert "q1" not in listed_ids(open_parts(status="open"))
+    as_person("Cem")
+    assert "q1" in listed_ids(open_parts(status="open"))
+
+
+def test_a_label_can_be_taken_back(open_parts, recorded):
+    app = open_parts(question="q1")
+    label(app, "q1", "correct", True)
+    assert noted(recorded) == {"q1": Review(correct=True)}
+    label(app, "q1", "correct", None)
+    assert noted(recorded) == {}
+
+
+def test_the_queue_gives_the_next_question_that_this_person_has_not_reviewed(
+    open_app, healthy, recorded, as_person
+):
+    folder = library.runs_folder()
+    write_all(folder, recorded.run_id, {"q2": Review("reviewed"), "q3": Review(note="seen")}, person="Ada")
+    write_all(folder, recorded.run_id, {f"q{i}": Review("reviewed") for i in (1, 2, 3)}, person="Ben")
+    as_person("Ada")
+    app = healthy(open_app("workbench", question="q1", sort="run"))
+    for expected in ("q3", "q4", "q1"):  # after the last comes the first
+        app.button(key="workbench_unreviewed").click().run()
+        assert healthy(app).query_params["question"] == expected
+    as_person("Ben")
+    app = healthy(open_app("workbench", question="q4", sort="run"))
+    assert app.button(key="workbench_unreviewed").disabled  # it is the only one left
+
+
+def test_agreement_is_shown_and_labels_make_a_run(open_app, healthy, recorded):
+    folder = library.runs_folder()
+    for person, status, right in (("Ada", "flagged", (True, True)), ("Ben", "reviewed", (True, False))):
+        said = {f"q{i}": Review(status, correct=value) for i, value in enumerate(right, 1)}
+        write_all(folder, recorded.run_id, {**said, "q3": Review("flagged")}, person=person)
+    app = healthy(open_app())
+    table = next(one.value for one in app.dataframe if "kappa" in one.value)
+    # Status: both alike on 1 of 3, by chance 1/3. Correct: alike on 1 of 2, by chance 1/2.
+    assert table["n"].tolist() == [3, 2] and table["kappa"].tolist() == [0.0, 0.0]
+    assert "Reviewers disagree on 2 of 4 questions." in captions(app)
+    app.button(key="agreement_disputed").click().run()
+    assert sorted(listed(healthy(app))) == sorted(recorded.queries["question"][:2])
+    app.button(key="labels_use").click().run()
+    derived = healthy(app).session_state["leadline"].run
+    assert derived.manifest["parent"] == recorded.run_id and library.find(derived.run_id) is not None
+    assert derived.queries["correct_by"][0] == "Ada, Ben" and "1 tie left out" in app.toast[0].value
+
+
+def test_one_reviewer_without_labels_sees_no_section_for_several(open_app, healthy, recorded):
+    write_all(library.runs_folder(), recorded.run_id, {"q1": Review("flagged")})
+    app = healthy(open_app())
+    assert not [one for one in app.expander if one.label in ("Reviews by several people", "Labels")]
 
 
 # ---- many questions ----

@@ -32,7 +32,7 @@ def test_it_tries_again_where_sqlite_does_not_wait_for_another_writer(path):
     writer.execute("BEGIN IMMEDIATE")
 
     def set_up(db):
-        calls.append(db.execute("PRAGMA journal_mode").fetchone()[0])
+        calls.append(db.execute("PRAGMA journal_mode")[0][0])
         if len(calls) == 3:
             writer.execute("COMMIT")
         # Who reads already and wants to write is told at once that the file is locked.
@@ -50,7 +50,7 @@ def test_it_tries_again_where_sqlite_does_not_wait_for_another_writer(path):
 def reading_first(db):
     db.execute("BEGIN")
     try:
-        db.execute("SELECT * FROM t").fetchall()
+        db.execute("SELECT * FROM t")
         yield
     finally:
         db.execute("COMMIT")
@@ -75,11 +75,14 @@ def test_an_error_of_the_set_up_is_explained_at_once(path):
 
 def test_a_transaction_is_kept_whole_or_not_at_all(path):
     db = Database(path, WORDING, table)
-    with pytest.raises(KeyError), db.transaction():
+
+    def lost():
         db.execute("INSERT INTO t VALUES ('lost')")
         raise KeyError
-    with db.transaction():
-        db.execute("INSERT INTO t VALUES (?)", ("kept",))
+
+    with pytest.raises(KeyError):
+        db.write(lost)
+    db.write(lambda: db.execute("INSERT INTO t VALUES (?)", ("kept",)))
     db.close()
     again = Database(path, WORDING, table)
     assert again.execute("SELECT x FROM t") == [("kept",)]

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.cli.app import main
 from core.errors import InputError
-from core.reviews import LONGEST_NOTE, STATUSES, ChangedMeanwhile, Review, delete, path_of, read, write_all
+from core.reviews import (
+    LONGEST_NOTE,
+    READER,
+    STATUSES,
+    ChangedMeanwhile,
+    Review,
+    agreements,
+    combined,
+    delete,
+    disputed,
+    labelled,
+    path_of,
+    read,
+    read_all,
+    write_all,
+)
+from core.run import Run
+from core.text.matching import correctness
 
-ROOT = Path(__file__).parents[2]
 RUN = "c1a7"
 
 
@@ -44,6 +59,12 @@ def test_an_impossible_review_is_refused(status, note):
         Review(status, note)
 
 
+@pytest.mark.parametrize("label", [{"correct": 1}, {"grounded": "yes"}])
+def test_an_impossible_label_is_refused(label):
+    with pytest.raises(InputError, match="true, false or absent"):
+        Review("reviewed", **label)
+
+
 @pytest.mark.parametrize("run_id", ["../../etc/passwd", "..", "a/b", "\0", "r" * 5_000, "\ud800", "", "ü"])
 def test_no_run_id_leaves_the_folder_or_meets_another(run_id, tmp_path):
     path = path_of(tmp_path, run_id)
@@ -58,12 +79,51 @@ def test_nothing_noted_is_no_file_and_no_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_taking_a_review_back_takes_it_off_the_file(tmp_path):
+def test_a_review_that_was_taken_back_is_none(tmp_path):
     write(tmp_path, RUN, "q1", Review("flagged", "wrong"))
     write(tmp_path, RUN, "q1", Review())
-    assert json.loads(path_of(tmp_path, RUN).read_text())["reviews"] == {}
+    assert read_all(tmp_path, RUN) == {}
+
+
+# Files of earlier versions: JSON, one for each run, of one reader.
+
+
+def earlier(folder, **reviews):
+    path = path_of(folder, RUN)
+    path.parent.mkdir()
+    path.write_text(json.dumps({"run_id": RUN, "reviews": reviews}))
+    return path
+
+
+def test_a_file_of_an_earlier_version_is_read_and_with_the_first_review_taken_over(tmp_path):
+    path = earlier(tmp_path, q1={"status": "flagged", "note": "a"}, q2={"status": "reviewed", "note": ""})
+    before = {"q1": Review("flagged", "a"), "q2": Review("reviewed")}
+    assert read_all(tmp_path, RUN) == {READER: before} and list(tmp_path.rglob("*.*")) == [path]
+    write_all(tmp_path, RUN, {"q1": Review("flagged", "b")}, person="Ada")
+    assert read_all(tmp_path, RUN) == {"Ada": {"q1": Review("flagged", "b")}, READER: before}
+    assert not path.exists()
+    write(tmp_path, RUN, "q2", Review(), seen=Review("reviewed"))
+    assert read(tmp_path, RUN) == {"q1": Review("flagged", "a")}
     delete(tmp_path, RUN)
-    assert read(tmp_path, RUN) == {} and not path_of(tmp_path, RUN).exists()
+    assert read_all(tmp_path, RUN) == {} and not list(tmp_path.rglob("*json*"))
+
+
+def test_what_is_stored_goes_before_a_file_that_could_not_be_taken_away(tmp_path):
+    write(tmp_path, RUN, "q1", Review("reviewed"))
+    path_of(tmp_path, RUN).write_text(
+        json.dumps({"run_id": RUN, "reviews": {"q1": {"status": "flagged"}, "q2": {"status": "flagged"}}})
+    )
+    expected = {"q1": Review("reviewed"), "q2": Review("flagged")}
+    assert read(tmp_path, RUN) == expected
+    write(tmp_path, RUN, "q3", Review("reviewed"))
+    assert read(tmp_path, RUN) == {**expected, "q3": Review("reviewed")}
+
+
+def test_another_tab_is_told_what_a_file_of_an_earlier_version_says(tmp_path):
+    path = earlier(tmp_path, q1={"status": "flagged", "note": "theirs"})
+    with pytest.raises(ChangedMeanwhile, match="theirs"):
+        write(tmp_path, RUN, "q1", Review("reviewed"), seen=Review())
+    assert path.exists() and read(tmp_path, RUN) == {"q1": Review("flagged", "theirs")}
 
 
 @pytest.mark.parametrize(
@@ -102,12 +162,92 @@ def test_what_another_tab_wrote_is_not_replaced_unseen(tmp_path):
     assert read(tmp_path, RUN)["q1"] == Review("reviewed", "mine")
 
 
-def test_two_processes_that_write_at_once_lose_nothing(tmp_path):
-    code = (
-        "import sys; from core.reviews import Review, write_all\n"
-        f"for i in range(15): write_all({str(tmp_path)!r}, {RUN!r}, {{sys.argv[1] + str(i): Review('reviewed', str(i))}})"
+# Several people.
+
+
+def of(**labels):
+    return {query_id: Review("reviewed", correct=label) for query_id, label in labels.items()}
+
+
+def test_agreement_is_over_what_both_said():
+    people = {
+        "Ben": {"q1": Review("flagged", correct=True), "q2": Review("flagged"), "q3": Review("open", "a note")},
+        "Ada": {"q1": Review("flagged"), "q2": Review("reviewed", correct=True), "q3": Review("flagged"), "q4": Review("flagged")},
+        "Cem": {"q1": Review("flagged"), "q2": Review("flagged")},
+    }  # fmt: skip
+    found = {(one.first, one.second, one.what): one.kappa for one in agreements(people)}
+    # Ada and Ben share q1 (alike) and q2: agreed 1/2, by chance 1/2 · 1 + 1/2 · 0.
+    assert found["Ada", "Ben", "status"].n == 2 and found["Ada", "Ben", "status"].value == 0.0
+    assert found["Ada", "Ben", "correct"].reason == "fewer than 2 cases judged by both"
+    assert found["Ben", "Cem", "status"].reason == "both use one category only"
+    assert {what for *_, what in found} == {"status", "correct"}
+    assert disputed(people) == {"q2"}
+    assert disputed({"Ada": of(q1=True, q2=True), "Ben": of(q1=False, q2=None)}) == {"q1"}
+
+
+def test_one_review_for_each_question():
+    ada = {
+        "q1": Review("reviewed", "Fine.", correct=True, grounded=True),
+        "q2": Review("flagged", "x" * LONGEST_NOTE),
+    }
+    ben = {
+        "q1": Review("flagged", "No.", correct=False, grounded=True),
+        "q2": Review("open", "y"),
+        "q3": Review("reviewed"),
+    }
+    assert combined({"Ada": ada}) == ada and combined({}) == {}
+    found = combined({"Ada": ada, "Ben": ben})
+    assert found["q1"] == Review("flagged", "Ada: Fine.\nBen: No.", grounded=True)
+    assert (
+        found["q2"].status == "flagged"
+        and len(found["q2"].note) == LONGEST_NOTE
+        and found["q2"].note.endswith("x…")
     )
-    writers = [subprocess.Popen([sys.executable, "-c", code, name], cwd=ROOT) for name in "ab"]
-    assert [writer.wait(120) for writer in writers] == [0, 0]
-    expected = {f"{name}{i}": Review("reviewed", str(i)) for name in "ab" for i in range(15)}
-    assert read(tmp_path, RUN) == expected
+    assert found["q3"] == Review("reviewed")
+
+
+@pytest.fixture
+def run():
+    queries = pd.DataFrame({
+        "query_id": ["q1", "q2", "q3", "q4"], "question": ["?"] * 4, "answer": ["Ada"] * 4,
+        "reference_answers": [["Ben"]] * 4, "correct": [None, True, True, None],
+        "correct_by": [None, "file", "file", None],
+    })  # fmt: skip
+    return Run.create({"source": "upload", "name": "Four"}, queries=queries)
+
+
+def test_labels_of_most_people_become_those_of_a_derived_run(run):
+    people = {
+        "Ada": of(q1=True, q2=False, q3=False, gone=True),
+        "Ben": of(q1=False, q2=False, q3=True),
+        "Cem": of(q1=True),
+    }
+    found = labelled(run, people)
+    # q1: two to one. q2: both against the file. q3: a tie, so it stays what the file says. q4: nobody.
+    assert found.run.queries["correct"].astype("object").fillna("-").tolist() == [True, False, True, "-"]
+    assert found.run.queries["correct_by"].fillna("-").tolist() == ["Ada, Cem", "Ada, Ben", "file", "-"]
+    assert (found.n_labelled, found.n_tied, found.people) == (2, 1, ("Ada", "Ben", "Cem"))
+    assert found.sentence == "2 of 4 questions labelled by 3 people. 1 tie left out."
+    assert found.run.manifest["parent"] == run.run_id and run.queries["correct"].tolist()[1] is True
+    assert correctness(found.run.queries).tolist() == [True, False, True, False]  # q4 by its reference answer
+
+
+@pytest.mark.parametrize(
+    "people", [{}, {"Ada": {"q1": Review("flagged", grounded=True)}}, {"Ada": of(gone=True)}]
+)
+def test_without_labels_there_is_no_derived_run(run, people):
+    with pytest.raises(InputError, match="Nobody labelled"):
+        labelled(run, people)
+
+
+def test_the_command_line_saves_a_labelled_run(run, tmp_path, capsys):
+    run.save(tmp_path / "a")
+    assert main(["labels", str(tmp_path / "a"), "--out", str(tmp_path / "b")]) == 2
+    assert "Nobody labelled" in capsys.readouterr().err
+    for person in ("Ada", "Ben"):
+        write_all(tmp_path, run.run_id, of(q1=True), person=person)
+    assert main(["labels", str(tmp_path / "a"), "--out", str(tmp_path / "b"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    derived = Run.load(tmp_path / "b")
+    assert said == {"run_id": derived.run_id, "n_labelled": 1, "n_tied": 0, "people": ["Ada", "Ben"]}
+    assert derived.queries["correct"][0] and derived.queries["correct_by"][0] == "Ada, Ben"

@@ -215,8 +215,11 @@ def test_files_of_rag_uq_are_migrated(tmp_path, made_by):
         assert len(again) == (3 if made_by == "documented" else 2)
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (1,)
-    assert db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1").fetchall()[:1] == [
-        ("calibration_scores",)
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY 1"
+    assert db.execute(tables).fetchall() == [
+        ("calibration_method",),
+        ("calibration_scores",),
+        ("schema_version_calibration",),
     ]
     assert [name for _, name, *_ in db.execute("PRAGMA table_info(calibration_scores)")][:8] == [
         "id", "query_hash", "question", "context", "prediction", "true_answer", "nonconformity_score", "timestamp"

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.calibration.in_use import in_use, kept_method
+from core.calibration.store import exists
 from core.conformal import CalibrationStore, cases_of
 from core.errors import InputError
 from core.text.display import count
@@ -31,7 +32,7 @@ def draw() -> None:
         if path is None:
             return
         _add(path)
-        if files.is_there(path):
+        if exists(path) or files.is_there(path):
             _browse(path)
         else:
             st.info("There is no such store yet: adding makes it.", icon=":material/inbox:")

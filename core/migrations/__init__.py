@@ -1,0 +1,26 @@
+"""The tables of the stores, made and changed by Alembic: a folder of revisions for each store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_HERE = Path(__file__).parent
+
+
+def upgrade(connection: Connection, store: str) -> None:
+    """Bring the tables of a store to their last revision, in the transaction that the connection is in."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_HERE).replace("%", "%%"))
+    config.set_main_option("version_locations", str(_HERE / store).replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    if not connection.in_transaction():
+        connection.begin()  # so that Alembic leaves the transaction, of which SQLAlchemy knows nothing, open
+    config.attributes |= {"connection": connection, "store": store}
+    command.upgrade(config, "head")
