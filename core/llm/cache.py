@@ -119,19 +119,20 @@ class CompletionCache:
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
         """Store a completion without an error; the first writer of a key wins, so two processes agree."""
-        if completion.error is not None:
+        self.put_many([(key, completion, model)])
+
+    def put_many(self, given: Iterable[tuple[str, Completion, str]]) -> None:
+        """Store completions, each with its key and model, as `put` does, all in one transaction."""
+        rows = [_row(key, completion, model) for key, completion, model in given if completion.error is None]
+        if not rows:
             return
-        logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
-        tokens = completion.prompt_tokens, completion.completion_tokens
-        text, reason = clean(completion.text), completion.finish_reason
-        row = (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
-        with self._lock:
-            conflict = "REPLACE" if key in self._unreadable else "IGNORE"
-            insert = f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)"
-            self._db.execute(insert, row)
-            if key in self._unreadable:
-                self._unreadable.remove(key)
-                self._n_replaced += 1
+        with self._lock, self._db.transaction():
+            for row in rows:
+                conflict = "REPLACE" if row[0] in self._unreadable else "IGNORE"
+                self._db.execute(f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)", row)
+                if row[0] in self._unreadable:
+                    self._unreadable.remove(row[0])
+                    self._n_replaced += 1
 
     def __len__(self) -> int:
         with self._lock:
@@ -147,6 +148,13 @@ class CompletionCache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _row(key: str, completion: Completion, model: str) -> tuple[Any, ...]:
+    logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
+    tokens = completion.prompt_tokens, completion.completion_tokens
+    text, reason = clean(completion.text), completion.finish_reason
+    return (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
 
 
 def _set_up(db: sqlite3.Connection) -> None:
