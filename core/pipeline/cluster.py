@@ -32,7 +32,6 @@ HERE, RAY = "here", "ray"
 _SCHEME = "ray://"
 _SHARE = 16  # most questions, or batches of them, that wait at a worker; each takes its rows along
 _DEATHS = 3  # of workers with one and the same question alone, before it is given up
-# What a run is told that Ray's own messages would only confuse.
 _LOCAL = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -40,8 +39,8 @@ _LOCAL = {"include_dashboard": False, "log_to_driver": False, "logging_level": "
 class Place:
     """Where the questions of a run are worked on; `InputError` for what cannot be.
 
-    ``on``: ``here``; ``ray``, a Ray started for the run, or the one that ``RAY_ADDRESS`` names; or the address
-    of a cluster, ``ray://host:10001``. Without ``workers`` there are as many as fit there now; of more, the
+    ``on``: ``here``; ``ray``, a Ray started for the run, or the one that ``RAY_ADDRESS`` names; or a cluster's
+    address, ``ray://host:10001``. Without ``workers`` there are as many as fit there now; of more, the
     others begin when a node joins. Each takes a processor and ``gpus_per_worker``.
     """
 
