@@ -374,7 +374,7 @@ class _RowsOf:
 
     def __init__(self, job: Job, ray: Any) -> None:
         self._run = job.run
-        self._whole = _Put(ray.put(job.run)) if job.work.apart == "run" else None
+        self._whole = _Put(ray.get, ray.put(job.run)) if job.work.apart == "run" else None
         if self._whole is None:
             ids = pd.Index(job.run.queries["query_id"])
             self._number = dict(zip(ids, range(len(ids)), strict=True))
@@ -417,10 +417,8 @@ class _Given:
 
 @dataclass(frozen=True)
 class _Put:
+    get: Callable[[Any], Run]
     ref: Any
 
     def __call__(self) -> Run:
-        import ray
-
-        run: Run = ray.get(self.ref)
-        return run
+        return self.get(self.ref)
