@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ CACHE_FILE = "completions.db"
 _KEY_VERSION = 1
 _BUSY_SECONDS = BUSY_SECONDS
 _CHUNK = 500  # SQLite's limit on parameters is 999 in old builds
+_ROWS = 100  # of nine values
+Row = tuple[Any, ...]
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS completions (
     key TEXT PRIMARY KEY,
@@ -119,20 +121,24 @@ class CompletionCache:
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
         """Store a completion without an error; the first writer of a key wins, so two processes agree."""
-        self.put_many([(key, completion, model)])
+        if completion.error is None:
+            self.put_rows([row_of(key, completion, model)])
 
-    def put_many(self, given: Iterable[tuple[str, Completion, str]]) -> None:
-        """Store completions, each with its key and model, as `put` does, all in one transaction."""
-        rows = [_row(key, completion, model) for key, completion, model in given if completion.error is None]
-        if not rows:
-            return
-        with self._lock, self._db.transaction():
-            for row in rows:
-                conflict = "REPLACE" if row[0] in self._unreadable else "IGNORE"
-                self._db.execute(f"INSERT OR {conflict} INTO completions VALUES (?,?,?,?,?,?,?,?,?)", row)
-                if row[0] in self._unreadable:
-                    self._unreadable.remove(row[0])
-                    self._n_replaced += 1
+    def put_rows(self, rows: Sequence[Row]) -> None:
+        """Store rows that `row_of` has made, as `put` does, all in one transaction."""
+        now = time.time()
+        with self._lock:
+            again = [row for row in rows if row[0] in self._unreadable] if self._unreadable else []
+            listed = [row for row in rows if row[0] not in self._unreadable] if again else rows
+            with self._db.transaction():
+                for conflict, some in (("REPLACE", again), ("IGNORE", listed)):
+                    for first in range(0, len(some), _ROWS):
+                        part = some[first : first + _ROWS]
+                        marks = ",".join(["(?,?,?,?,?,?,?,?,?)"] * len(part))
+                        values = [value for row in part for value in (*row, now)]
+                        self._db.execute(f"INSERT OR {conflict} INTO completions VALUES {marks}", values)
+            self._unreadable.difference_update(row[0] for row in again)
+            self._n_replaced += len(again)
 
     def __len__(self) -> int:
         with self._lock:
@@ -150,11 +156,12 @@ class CompletionCache:
         self.close()
 
 
-def _row(key: str, completion: Completion, model: str) -> tuple[Any, ...]:
+def row_of(key: str, completion: Completion, model: str) -> Row:
+    """Return a completion as it is stored, but for the time."""
     logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
     tokens = completion.prompt_tokens, completion.completion_tokens
     text, reason = clean(completion.text), completion.finish_reason
-    return (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
+    return (key, model, text, reason, *tokens, completion.latency, logprobs)
 
 
 def _set_up(db: sqlite3.Connection) -> None:

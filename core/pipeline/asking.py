@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from core.errors import BackendError, InputError, TransientError
-from core.llm.cache import CompletionCache, request_key
+from core.llm.cache import CompletionCache, Row, request_key
 from core.llm.remote import Overloaded
 from core.llm.types import CANCEL_SECONDS, LLM, Completion, Message, OnDone, Request, stop_if
 
@@ -54,8 +54,8 @@ class Store(Protocol):
         """Keep a completion, unless it has an error."""
         ...
 
-    def put_many(self, given: Iterable[tuple[str, Completion, str]]) -> None:
-        """Keep completions, each with its key and model."""
+    def put_rows(self, rows: Sequence[Row]) -> None:
+        """Keep completions that were made rows by `core.llm.cache.row_of`."""
         ...
 
 

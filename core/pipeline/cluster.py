@@ -13,16 +13,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import core
 from core.errors import BackendError, InputError
 from core.llm import open_llm
-from core.llm.types import CANCEL_SECONDS, LLM
+from core.llm.types import CANCEL_SECONDS, LLM, Completion
 from core.pipeline.executing import Executor, Job, Part, Parts, in_threads
 from core.pipeline.steps import ModelChoice, model_facts
 from core.pipeline.worker import Letter, Report, Share, Worker
@@ -39,8 +39,8 @@ _LOCAL = {"include_dashboard": False, "log_to_driver": False, "logging_level": "
 class Place:
     """Where the questions of a run are worked on; `InputError` for what cannot be.
 
-    ``on``: ``here``; ``ray``, a Ray started for the run, or the one that ``RAY_ADDRESS`` names; or a cluster's
-    address, ``ray://host:10001``. Without ``workers`` there are as many as fit there now; of more, the
+    ``on``: ``here``; ``ray``, a Ray started for the run or named by ``RAY_ADDRESS``; or the address of a
+    cluster, ``ray://host:10001``. Without ``workers`` there are as many as fit there now; of more, the
     others begin when a node joins. Each takes a processor and ``gpus_per_worker``.
     """
 
@@ -201,13 +201,14 @@ class _Cluster:
         self._alone: deque[str] = deque()  # in the hands of a worker that died
         self._deaths: Counter[str] = Counter()
         self._told_to_stop = False
+        self._found: Mapping[str, Completion] = {}  # of the keys that the last reports asked for
         n = place.workers or self._fitting(place)
         threads = job.threads
         self._room = threads * job.work.batch
         kind = ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=1, num_gpus=place.gpus_per_worker)(
             Worker
         )
-        more = (opener, threads, job.asker.listened, job.asker.retry)
+        more = (opener, threads, job.work.parallel, job.asker.listened, job.asker.retry)
         self._workers = [_Held(kind.remote(job.step, *more)) for _ in range(min(n, len(job.todo)))]
         self._replies: dict[Any, _Reply] = {}
         for at in range(len(self._workers)):
@@ -262,7 +263,11 @@ class _Cluster:
                 self._check(result)
                 self._workers[at].talks = True
         # In one transaction, and before anybody is told.
-        self._job.asker.cache.put_many(made for _, report in reports for made in report.made)
+        if made := [row for _, report in reports for row in report.made]:
+            self._job.asker.cache.put_rows(made)
+        self._found = self._job.asker.cache.get_many(
+            key for _, report in reports for keys in report.wanted.values() for key in keys
+        )
         return reports
 
     def _taken(self, at: int, report: Report) -> list[Part]:
@@ -273,8 +278,10 @@ class _Cluster:
         for call in report.calls:
             self._job.asker.on_call(call)
         self._job.asker.notes_elsewhere.update(dict.fromkeys(report.notes))
-        cache = self._job.asker.cache
-        found = {ticket: cache.get_many(keys) for ticket, keys in report.wanted.items()}
+        found = {
+            ticket: {key: self._found[key] for key in keys if key in self._found}
+            for ticket, keys in report.wanted.items()
+        }
         one.talks, one.letter = True, Letter(found=found, answered=self._job.answered())
         parts = [part for part in report.parts if all(query_id in one.ids for query_id in part.ids)]
         for part in parts:
@@ -370,49 +377,61 @@ class _Cluster:
 
 
 class _RowsOf:
-    """What a worker needs of the run: the rows of its questions, or all of it."""
+    """What a worker needs of the run: the rows of its questions, or all of it.
+
+    Rows are cut out of Arrow tables, in which the questions follow each other: cutting frames takes a hundred
+    times as long.
+    """
 
     def __init__(self, job: Job, ray: Any) -> None:
-        self._run = job.run
         self._whole = _Put(ray.get, ray.put(job.run)) if job.work.apart == "run" else None
         if self._whole is None:
             ids = pd.Index(job.run.queries["query_id"])
+            self._manifest = dict(job.run.manifest)
             self._number = dict(zip(ids, range(len(ids)), strict=True))
-            self._places = {name: _Places.of(ids, job.run[name]) for name in job.run if len(job.run[name])}
+            self._tables = {name: _Cut.of(ids, job.run[name]) for name in job.run if len(job.run[name])}
 
     def __call__(self, ids: Sequence[str]) -> Callable[[], Run]:
         if self._whole is not None:
             return self._whole
-        numbers = np.array([self._number[query_id] for query_id in ids])
-        tables = {
-            name: frame.take(self._places[name].rows(numbers)) if len(frame) else frame
-            for name, frame in self._run.tables.items()
-        }
-        return _Given(Run(self._run.manifest, MappingProxyType(tables)))
+        numbers = sorted(self._number[query_id] for query_id in ids)
+        return _Given(self._manifest, {name: table.rows(numbers) for name, table in self._tables.items()})
 
 
-class _Places(NamedTuple):
-    """Where the rows of each question are in a table."""
+class _Cut(NamedTuple):
+    """A table in the order of the questions, and where the rows of each one begin."""
 
-    order: Any
+    table: Any
     starts: Any
 
     @classmethod
-    def of(cls, ids: pd.Index, frame: pd.DataFrame) -> _Places:
+    def of(cls, ids: pd.Index, frame: pd.DataFrame) -> _Cut:
         numbers = ids.get_indexer(frame["query_id"])
         order = np.argsort(numbers, kind="stable")
-        return cls(order, np.searchsorted(numbers[order], np.arange(len(ids) + 1)))
+        table = pa.Table.from_pandas(frame.iloc[order], preserve_index=False).combine_chunks()
+        return cls(table, np.searchsorted(numbers[order], np.arange(len(ids) + 1)))
 
-    def rows(self, numbers: Any) -> Any:
-        return np.concatenate([self.order[self.starts[n] : self.starts[n + 1]] for n in numbers])
+    def rows(self, numbers: Sequence[int]) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.table.schema) as stream:
+            first = last = numbers[0]
+            for number in (*numbers[1:], -1):
+                if number != last + 1:  # questions that follow each other are one piece
+                    start = self.starts[first]
+                    stream.write_table(self.table.slice(start, self.starts[last + 1] - start))
+                    first = number
+                last = number
+        return bytes(sink.getvalue())
 
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    run: Run
+    manifest: Mapping[str, Any]
+    tables: Mapping[str, bytes]
 
     def __call__(self) -> Run:
-        return self.run
+        frames = {name: pa.ipc.open_stream(one).read_all().to_pandas() for name, one in self.tables.items()}
+        return Run.create(self.manifest, **frames)
 
 
 @dataclass(frozen=True)

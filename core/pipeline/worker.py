@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.errors import BackendError, Cancelled, LeadlineError
+from core.llm.cache import Row, row_of
 from core.llm.types import LLM, Completion
 from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.executing import Part, batches, worked
@@ -44,11 +45,11 @@ class Letter:
 class Report:
     """What a worker has done since the last one; ``idle``: it has no question left.
 
-    ``made`` are completions with their keys and models, ``wanted`` the keys to look up, by ticket. An
+    ``made`` are rows of the cache, ``wanted`` the keys to look up, by ticket. An
     ``error`` ends the run; so does one of ``returned`` questions, unless the model has answered elsewhere.
     """
 
-    made: list[tuple[str, Completion, str]] = field(default_factory=list)
+    made: list[Row] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     calls: list[Answered] = field(default_factory=list)
     wanted: dict[int, list[str]] = field(default_factory=dict)
@@ -62,10 +63,33 @@ class Report:
         return bool(self.made or self.parts or self.calls or self.wanted or self.returned or self.error)
 
 
+_AHEAD = 3  # questions whose keys are looked up while another one is asked
+_CALLS = ("generate", "score", "screen")
+
+
+class _InTurn:
+    """A model that is asked by no more threads at once than it is worth."""
+
+    def __init__(self, llm: LLM, threads: int) -> None:
+        self._llm, self._turns = llm, threading.Semaphore(threads)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._llm, name)
+        if name not in _CALLS:
+            return found
+
+        def in_turn(*given: Any, **named: Any) -> Any:
+            with self._turns:
+                return found(*given, **named)
+
+        return in_turn
+
+
 class Worker:
     """A model, and threads that work on questions with it.
 
-    ``listened``: whether each answered call is to be reported.
+    ``listened``: whether each answered call is to be reported. Without ``ahead`` the step cannot work on
+    several questions at once, so that it waits whenever keys are looked up.
     """
 
     def __init__(
@@ -73,6 +97,7 @@ class Worker:
         step: Step,
         open_model: Callable[[], LLM | None],
         threads: int,
+        ahead: bool,
         listened: bool,
         retry: RetryPolicy,
     ) -> None:
@@ -85,7 +110,7 @@ class Worker:
         self._stopped = self._answered = False
         self._opened: tuple[Callable[[], Run] | None, StepWork | None] = (None, None)
         self._counted: Mapping[str, int] = {}
-        self._threads, self._listened, self._retry = threads, listened, retry
+        self._threads, self._ahead, self._listened, self._retry = threads, ahead, listened, retry
         self._asker: Asker | None = None
         self._facts: Mapping[str, Any] | None = None
 
@@ -98,9 +123,10 @@ class Worker:
         except LeadlineError as error:
             return error
         heard = self._heard if self._listened else None
-        self._asker = Asker(llm, self._store, self._retry, self._is_stopped, on_call=heard)
+        asked: Any = None if llm is None else _InTurn(llm, self._threads)
+        self._asker = Asker(asked, self._store, self._retry, self._is_stopped, on_call=heard)
         self._facts = None if llm is None else model_facts(llm)
-        for _ in range(self._threads):
+        for _ in range(self._threads * (1 + _AHEAD * self._ahead)):
             threading.Thread(target=self._work, daemon=True).start()
         return self._facts
 
@@ -222,16 +248,16 @@ class _Store:
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
         """Report a completion; one with an error is not kept."""
-        self.put_many([(key, completion, model)])
+        if completion.error is None:
+            with self._worker._changed:
+                self._absent.discard(key)
+                self._made[key] = completion
+            self.put_rows([row_of(key, completion, model)])
 
-    def put_many(self, given: Iterable[tuple[str, Completion, str]]) -> None:
+    def put_rows(self, rows: Sequence[Row]) -> None:
         """Report completions."""
         with self._worker._changed:
-            for key, completion, model in given:
-                if completion.error is None:
-                    self._absent.discard(key)
-                    self._made[key] = completion
-                    self._worker._report.made.append((key, completion, model))
+            self._worker._report.made += rows
             self._worker._changed.notify_all()
 
     def settle(self, found: Mapping[int, Mapping[str, Completion]]) -> None:
@@ -241,6 +267,6 @@ class _Store:
             self._made.pop(key, None)
         self._sent = []
 
-    def sent(self, made: Sequence[tuple[str, Completion, str]]) -> None:
+    def sent(self, made: Sequence[Row]) -> None:
         """Note what a report carries."""
-        self._sent = [key for key, _, _ in made]
+        self._sent = [row[0] for row in made]
