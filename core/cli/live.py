@@ -24,7 +24,7 @@ from core.pipeline import (
     plan_steps,
     run_id_of,
 )
-from core.pipeline.cluster import executor
+from core.pipeline.cluster import Place, executor
 from core.pipeline.steps import asks_questions, drive, open_models
 from core.run import Run, sole_writer
 from core.socket import steps_of
@@ -40,6 +40,7 @@ class Work:
     retrieval: dict[str, Any]
     steps: tuple[Step, ...]
     llms: dict[str, LLM | None]
+    place: Place
 
     @property
     def answering(self) -> Step | None:
@@ -64,7 +65,8 @@ def opened_work(source: str, given: Given) -> Work:
     order = [*known]
     wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
     steps = tuple(_step(known[name], given.get(name, {}), live) for name in wanted)
-    return Work(source, live, dict(given["retrieval"]), steps, open_models(steps, live.choice))
+    place = Place(**given.get("place", {}))
+    return Work(source, live, dict(given["retrieval"]), steps, open_models(steps, live.choice), place)
 
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
@@ -86,7 +88,7 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
     finished saved, on a signal.
     """
     choices = {step.name: step.model(work.live.choice) for step in work.steps}
-    with stoppable() as cancelled, sole_writer(out), executor(work.live.place, choices) as on:
+    with stoppable() as cancelled, sole_writer(out), executor(work.place, choices) as on:
         if work.answering is not None:
             run = begun(work, cancelled, out, name, overwrite)
         else:

@@ -12,7 +12,6 @@ import typer
 
 from core.llm import BACKENDS
 from core.pipeline import ModelChoice, Option
-from core.pipeline.cluster import HERE, Place
 from core.presets import ABOUT, preset
 from core.socket import Setting
 
@@ -35,22 +34,7 @@ class LiveOptions:
         str | None, Option("--corpus", "Folder or JSONL of documents for questions without any.")
     ] = None
     cache: Annotated[str | None, Option("--cache", "File of finished calls.")] = None
-    on: Annotated[
-        str,
-        Option("--on", "Where to work: here, ray (workers on this machine) or ray://host:10001, a cluster."),
-    ] = HERE
-    workers: Annotated[int | None, Option("--workers", "Workers on a cluster; by default all that fit.")] = (
-        None
-    )
-    gpus_per_worker: Annotated[
-        float, Option("--gpus-per-worker", "GPUs of each worker.", shows_default=False)
-    ] = 0.0
     steps: str = "influence"
-
-    @property
-    def place(self) -> Place:
-        """Where the questions are worked on."""
-        return Place(self.on, self.workers, self.gpus_per_worker)
 
     @property
     def choice(self) -> ModelChoice:

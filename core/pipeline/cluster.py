@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from core.errors import BackendError, InputError
 from core.llm import open_llm
 from core.llm.types import CANCEL_SECONDS, LLM, Completion
 from core.pipeline.executing import Executor, Job, Part, Parts, in_threads
-from core.pipeline.steps import ModelChoice, model_facts
+from core.pipeline.steps import ModelChoice, Option, model_facts
 from core.pipeline.worker import Letter, Report, Share, Worker
 from core.run import Run
 
@@ -44,9 +44,16 @@ class Place:
     others begin when a node joins. Each takes a processor and ``gpus_per_worker``.
     """
 
-    on: str = HERE
-    workers: int | None = None
-    gpus_per_worker: float = 0.0
+    on: Annotated[
+        str,
+        Option("--on", "Where to ask: here; ray, workers on this machine; or a cluster, ray://host:10001."),
+    ] = HERE
+    workers: Annotated[
+        int | None, Option("--workers", "Workers; by default as many as fit.", shows_default=False)
+    ] = None
+    gpus_per_worker: Annotated[
+        float, Option("--gpus-per-worker", "GPUs of each worker.", shows_default=False)
+    ] = 0.0
 
     def __post_init__(self) -> None:
         if self.on not in (HERE, RAY) and not (self.on.startswith(_SCHEME) and self.on[len(_SCHEME) :]):

@@ -20,7 +20,7 @@ from tests.core.pipeline.test_fill import same_tables
 from tests.scripted import ScriptedLLM
 from tests.scripted_ray import ScriptedRay
 
-N = 12
+N = 6
 QUICK = RetryPolicy(attempts=2, first_wait=0.0, longest_wait=0.0, budget=5.0)
 
 
@@ -71,12 +71,11 @@ def answered():
         (AttributionStep(masks=32), ScriptedLLM(first_passage)),
         (AttributionStep(masks=32), Reading()),
         (ClaimsStep(verifier="judge"), ScriptedLLM(lambda _: "no JSON")),
-        (ClaimsStep(), None),
         (ConfidenceStep(), ScriptedLLM(lambda _: '{"confidence": 0.5}')),
         (ConfidenceStep(), ScriptedLLM(lambda _: "no number")),
         (LikelihoodStep(), Reading()),
         (LossesStep(alone=True), ScriptedLLM(first_passage)),
-        (UncertaintyStep(samples=3, context_questions=4), ScriptedLLM(first_passage)),
+        (UncertaintyStep(samples=3, context_questions=3), ScriptedLLM(first_passage)),
         (UncertaintyStep(samples=3, entailment="judge"), ScriptedLLM(first_passage)),
         (ValidationStep(), None),
     ],
