@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-import core
 from core.errors import BackendError, InputError
 from core.llm import open_llm
 from core.llm.types import CANCEL_SECONDS, LLM, Completion
@@ -133,7 +132,7 @@ def _connected(ray: Any, place: Place) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told
     options: dict[str, Any] = {
         "address": place.on,
-        "runtime_env": {"py_modules": [os.path.dirname(core.__file__)]},
+        "runtime_env": {"py_modules": [str(Path(__file__).parents[1])]},
     }
     if place.on == RAY:
         address = os.environ.get("RAY_ADDRESS", "local")
