@@ -72,6 +72,13 @@ class ScriptedLLM:
         """How many calls were made."""
         return len(self.requests)
 
+    def __getstate__(self):
+        """Return everything but the lock, so that workers of a cluster can have a copy."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state):
+        vars(self).update(state, _lock=threading.Lock())
+
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of words separated by white space."""
         return sum(len(message.content.split()) for message in messages)

@@ -134,8 +134,8 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "alembic", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
-    "psycopg", "py3langid", "sentence_transformers", "sklearn", "snowballstemmer", "sqlalchemy", "torch", "transformers",
+    "accelerate", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
+    "py3langid", "ray", "sentence_transformers", "sklearn", "snowballstemmer", "torch", "transformers",
 }  # fmt: skip
 # Modules that need such a library for what they define; so they are themselves imported inside functions.
 HEAVY_MODULES = {"core.llm.embedded.arithmetic", "core.llm.embedded.prefixes"}

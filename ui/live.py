@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from typing import Any
 
 import streamlit as st
 
 from core.pipeline import ModelChoice, RunOptions
+from core.pipeline.cluster import HERE, RAY, Place
 from core.pipeline.steps import asks_questions
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS
 from core.sources.dataset import Dataset
 from core.text.display import count
-from ui import job_panel, models, show, step_form
+from ui import job_panel, models, servers, show, step_form
 from ui.datasets import whole_number
 from ui.jobs import Draft, registry
 from ui.state import session
@@ -32,13 +34,14 @@ _RETRIEVERS = {
 
 def settings(dataset: Dataset, choice: ModelChoice) -> Any:
     """Draw the buttons, the options below them, folded, and return the place between for how far it is."""
-    buttons, place = st.container(horizontal=True), st.container()
+    buttons, progress = st.container(horizontal=True), st.container()
     with st.expander("Options: passages"):
         retrieval = _retrieval(dataset)
     labelled = sum(bool(question.reference_answers) for question in dataset.questions)
     steps = step_form.every_step(PAGE, choice, labelled)
     off = steps is None or job_panel.busy(PAGE)
-    work = Work(steps or (), choice, dataset=dataset, retrieval=retrieval)
+    place = _place(choice)
+    work = Work(steps or (), choice, dataset=dataset, retrieval=retrieval, place=place)
     with buttons:
         label, icon = f"Run ({_calls(work)})", ":material/play_arrow:"
         run = st.button(label, icon=icon, type="primary", key="run_now", disabled=off)
@@ -53,7 +56,23 @@ def settings(dataset: Dataset, choice: ModelChoice) -> Any:
     if run or estimate:
         (job_panel.start if run else job_panel.estimate)(PAGE, work)
         st.rerun()
-    return place
+    return progress
+
+
+def _place(choice: ModelChoice) -> Place:
+    """Draw where the questions are worked on, where an administrator has named a cluster.
+
+    Workers read keys from their own environment, so an address that a visitor has typed is asked from here.
+    """
+    address = os.environ.get("LEADLINE_RAY", "")
+    if not address or servers.without_key(choice):
+        return Place()
+    there = RAY if address == "local" else address
+    titles = {
+        HERE: "This server",
+        there: "The cluster's workers" if there != RAY else "Workers of this server",
+    }
+    return Place(show.menu("Model calls from", titles, "live_place"))
 
 
 def _calls(work: Work) -> str:

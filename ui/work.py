@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.llm import LLM, CompletionCache, default_cache_path
@@ -19,6 +19,7 @@ from core.pipeline import (
     measure_speed,
     plan_steps,
 )
+from core.pipeline.cluster import Place, executor
 from core.pipeline.steps import ProgressCallback, asks_questions, drive
 from core.run import Run, sole_writer
 from core.sources.dataset import Dataset
@@ -44,6 +45,8 @@ class Work:
         Questions of a new run, with the ``retrieval`` of their passages.
     retrieval : RunOptions or None
         How passages are found.
+    place : Place
+        Where the questions are worked on.
     """
 
     steps: tuple[Step, ...]
@@ -52,6 +55,7 @@ class Work:
     in_place: bool = False
     dataset: Dataset | None = None
     retrieval: RunOptions | None = None
+    place: Place = field(default_factory=Place)
 
     @property
     def name(self) -> str:
@@ -103,8 +107,12 @@ def carry_out(page: str, work: Work) -> Job:
                 job.partial = part
 
         # Two jobs, or two dashboards on one folder, do not pay for the same run.
-        with sole_writer(library.folder_of(run)), CompletionCache(default_cache_path()) as cache:
-            told = {"cancelled": job.cancelled, "on_part": keep, "on_call": job.take}
+        with (
+            sole_writer(library.folder_of(run)),
+            CompletionCache(default_cache_path()) as cache,
+            executor(work.place, models.chosen) as on,
+        ):
+            told = {"cancelled": job.cancelled, "on_part": keep, "on_call": job.take, "on": on}
             for step, _, filled in drive(run, work.steps, llms, around, cache=cache, **told):
                 run = filled
                 # A run that has no answer yet is nothing to look at, and takes nobody's place.
@@ -144,6 +152,11 @@ class _Models:
                 # Secrets are read now, because a job's thread belongs to no session.
                 self._models[step.name] = servers.resolved(choice)
                 self._open[step.name] = servers.opener(choice)
+
+    @property
+    def chosen(self) -> dict[str, ModelChoice | None]:
+        """The model of each step, for others to open: without a key."""
+        return {name: self._models.get(name) for name in self._steps}
 
     def opened(self) -> dict[str, LLM | None]:
         return {name: self._open[name]() if name in self._open else None for name in self._steps}

@@ -101,6 +101,8 @@ class AttributionStep(Step):
 
 
 class _Work(StepWork):
+    apart = "rows"
+
     def __init__(self, plan: Plan, run: Run, asker: Asker) -> None:
         self._style, self._max_tokens, self._seed = prompt_of(run)
         llm = asker.llm
@@ -256,6 +258,12 @@ class _Work(StepWork):
             row[column] = sampled(completion)
             if column == "answer":
                 row["answer_status"] = "error" if row["answer"] is None else answer_status(row["answer"])
+
+    def tell(self, ids: Sequence[str]) -> str:
+        return self._without_groups
+
+    def hear(self, ids: Sequence[str], told: str) -> None:
+        self._without_groups = told or self._without_groups
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         calls = tokens = 0

@@ -201,6 +201,8 @@ class _Work(StepWork):
     def __init__(self, step: ClaimsStep, run: Run, asker: Asker) -> None:
         self.settings = step.settings
         self.batch = _MODEL_BATCH if step.is_judged or step.is_gain else _BATCH
+        # What opens a model of its own is opened once.
+        self.apart = "run" if step.own is not None or step.verifier == NLI else "rows"
         self._step, self._run, self._asker = step, run, asker
         self._asked = questions_of(run, (*CLAIM_TABLES, "planted_claims"))
         self._before: Mapping[str, Any] = run.manifest.get("steps", {}).get(step.name, {})
@@ -213,7 +215,9 @@ class _Work(StepWork):
         self._todo: frozenset[str] | None = None  # at first
         self._tried: set[str] = set()
         self._extracted: dict[str, QuestionClaims] = {}  # in this drive
+        self._elsewhere: set[str] = set()  # extracted in this drive by another process
         self._by_rules: Counter[str] = Counter(self._before.get("decomposition_reasons", {}))
+        self._told = self._by_rules.copy()
 
     def todo(self, run: Run) -> Sequence[str]:
         ids, support = run.queries["query_id"], run["support"]
@@ -244,6 +248,22 @@ class _Work(StepWork):
             return {}
         self._verification.failed(known, reason)
         return claim_rows([known], self._verification.name)
+
+    def tell(self, ids: Sequence[str]) -> Any:
+        found = self._verification
+        by_rules, self._told = self._by_rules - self._told, self._by_rules.copy()
+        reasons = {one: found.reasons[one] for one in ids if one in found.reasons}
+        extracted = [one for one in ids if one in self._extracted]
+        return extracted, by_rules, reasons, [one for one in ids if one in found.joint_left]
+
+    def hear(self, ids: Sequence[str], told: Any) -> None:
+        extracted, by_rules, reasons, joint_left = told
+        self._tried.update(ids)
+        self._elsewhere.update(extracted)
+        self._by_rules.update(by_rules)
+        self._verification.reasons.update(reasons)
+        self._verification.joint_left.difference_update(ids)
+        self._verification.joint_left.update(joint_left)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         """Estimate the calls; repairs, comparisons with references and pairs of passages are not counted."""
@@ -339,7 +359,7 @@ class _Work(StepWork):
         all_done = before.get("complete") and not before.get("n_not_extracted")
         if all_done and before.get("n_questions") == len(ids):
             return []
-        return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted})].to_list()
+        return ids[~ids.isin({*run["claims"]["query_id"], *self._extracted, *self._elsewhere})].to_list()
 
     def _extract(self, listed: Sequence[QuestionTexts]) -> None:
         known = [self._composed(one.query_id) for one in listed]

@@ -42,6 +42,7 @@ from core.diagnosis import Diagnosis
 from core.errors import Cancelled, InputError, LeadlineError
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
+from core.pipeline.cluster import Place
 from core.report.ci import cases_of, junit_xml
 from core.report.ci import markdown as markdown_text
 from core.report.compare import check_comparable, sides_of
@@ -90,7 +91,7 @@ def build_app() -> typer.Typer:
     settings = [preset, *setting_options(settings_of(diagnostics.DIAGNOSTICS))]
     live.append(preset)
     for name, command, options in (
-        ("analyze", _analyze, live),
+        ("analyze", _analyze, [*live, *field_options("place", Place)]),
         ("plan", _plan, live),
         ("calibrate", calibrate, [*calibration_options(), preset]),
         ("validate", validate_answer, []),

@@ -24,6 +24,7 @@ from core.pipeline import (
     plan_steps,
     run_id_of,
 )
+from core.pipeline.cluster import Place, executor
 from core.pipeline.steps import asks_questions, drive, open_models
 from core.run import Run, sole_writer
 from core.socket import steps_of
@@ -39,6 +40,7 @@ class Work:
     retrieval: dict[str, Any]
     steps: tuple[Step, ...]
     llms: dict[str, LLM | None]
+    place: Place
 
     @property
     def answering(self) -> Step | None:
@@ -63,7 +65,8 @@ def opened_work(source: str, given: Given) -> Work:
     order = [*known]
     wanted = sorted(set(wanted), key=lambda name: (not asks_questions(known[name]), order.index(name)))
     steps = tuple(_step(known[name], given.get(name, {}), live) for name in wanted)
-    return Work(source, live, dict(given["retrieval"]), steps, open_models(steps, live.choice))
+    place = Place(**given.get("place", {}))
+    return Work(source, live, dict(given["retrieval"]), steps, open_models(steps, live.choice), place)
 
 
 def planned(work: Work, cache: CompletionCache, *, timed: bool) -> CallPlan:
@@ -84,7 +87,8 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
     InputError where ``out`` holds another run or another process writes there; Cancelled, with everything
     finished saved, on a signal.
     """
-    with stoppable() as cancelled, sole_writer(out):
+    choices = {step.name: step.model(work.live.choice) for step in work.steps}
+    with stoppable() as cancelled, sole_writer(out), executor(work.place, choices) as on:
         if work.answering is not None:
             run = begun(work, cancelled, out, name, overwrite)
         else:
@@ -105,7 +109,9 @@ def carried_out(work: Work, cache: CompletionCache, out: str, name: str | None, 
         def keep(partial: Run) -> None:
             partial.save(out)
 
-        driven = drive(run, work.steps, work.llms, around, cache=cache, cancelled=cancelled, on_part=keep)
+        driven = drive(
+            run, work.steps, work.llms, around, cache=cache, cancelled=cancelled, on_part=keep, on=on
+        )
         for step, before, run in driven:
             _kept(step, before, run, out, cancelled())
     return run

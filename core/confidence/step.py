@@ -119,6 +119,16 @@ class _OnRun(ConfidenceStep):
         self._tries = int(self._before.get("tries", 0))
         self._unread = False
 
+    @property
+    def apart(self) -> str:
+        return "run"
+
+    def tell(self) -> bool:
+        return self._unread
+
+    def hear(self, told: bool) -> None:
+        self._unread |= told
+
     @cached_property
     def _question(self) -> Any:
         return questions_of(self._run)

@@ -102,6 +102,8 @@ class LikelihoodStep(Step):
 
 
 class _Work(StepWork):
+    apart = "rows"
+
     def __init__(self, run: Run, asker: Asker, style: str, exactness: str) -> None:
         self.settings = {"style": style} | ({} if exactness == EXACT else {"exactness": exactness})
         self._asker, self._style, self._exactness = asker, style, exactness

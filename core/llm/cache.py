@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ _KEY_VERSION = 1
 _BUSY_SECONDS = BUSY_SECONDS
 _CHUNK = 500  # SQLite's limit on parameters is 999 in old builds
 _STORE = "completions"
-_INSERT = "INSERT INTO completions VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO "
+_ROWS = 100  # of nine values
+_MARKS = "(?,?,?,?,?,?,?,?,?)"
+Row = tuple[Any, ...]
 _NEW = ", ".join(
     f"{name} = excluded.{name}"
     for name in (
@@ -121,17 +123,28 @@ class CompletionCache:
 
     def put(self, key: str, completion: Completion, model: str = "") -> None:
         """Store a completion without an error; the first writer of a key wins, so two processes agree."""
-        if completion.error is not None:
-            return
-        logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
-        tokens = completion.prompt_tokens, completion.completion_tokens
-        text, reason = clean(completion.text), completion.finish_reason
-        row = (key, model, text, reason, *tokens, completion.latency, logprobs, time.time())
+        if completion.error is None:
+            self.put_rows([row_of(key, completion, model)])
+
+    def put_rows(self, rows: Sequence[Row]) -> None:
+        """Store rows that `row_of` has made, as `put` does, all in one transaction."""
+        now = time.time()
         with self._lock:
-            self._db.execute(_INSERT + (f"UPDATE SET {_NEW}" if key in self._unreadable else "NOTHING"), row)
-            if key in self._unreadable:
-                self._unreadable.remove(key)
-                self._n_replaced += 1
+            again = {row[0] for row in rows} & self._unreadable
+            listed = [row for row in rows if row[0] not in again], [row for row in rows if row[0] in again]
+
+            def write() -> None:
+                for some, conflict in zip(listed, ("NOTHING", f"UPDATE SET {_NEW}"), strict=True):
+                    for first in range(0, len(some), _ROWS):
+                        part = some[first : first + _ROWS]
+                        marks = ",".join([_MARKS] * len(part))
+                        sql = f"INSERT INTO completions VALUES {marks} ON CONFLICT (key) DO {conflict}"
+                        self._db.execute(sql, [value for row in part for value in (*row, now)])
+
+            # One statement is a transaction already.
+            write() if len(rows) == 1 else self._db.write(write, lock=_STORE)
+            self._unreadable -= again
+            self._n_replaced += len(again)
 
     def __len__(self) -> int:
         with self._lock:
@@ -147,6 +160,14 @@ class CompletionCache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def row_of(key: str, completion: Completion, model: str) -> Row:
+    """Return a completion as it is stored, but for the time."""
+    logprobs = json.dumps(completion.logprobs) if completion.logprobs is not None else None
+    tokens = completion.prompt_tokens, completion.completion_tokens
+    text, reason = clean(completion.text), completion.finish_reason
+    return (key, model, text, reason, *tokens, completion.latency, logprobs)
 
 
 def _set_up(db: Database) -> None:

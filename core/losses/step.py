@@ -95,6 +95,7 @@ class LossesStep(Step):
 
 class _Work(StepWork):
     parallel = True
+    apart = "run"  # whether claims decide is a matter of all questions
 
     def __init__(self, step: LossesStep, run: Run, asker: Asker) -> None:
         self._style, self._max_tokens, self._seed = prompt_of(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
@@ -18,6 +18,8 @@ from core.llm.functions import FunctionLLM, Outcome, UserFunction
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
+from core.pipeline.cluster import HERE, Place, executor
+from core.pipeline.executing import Executor, in_this_thread
 from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
 from core.run import Run, check_target, holds_run, read_manifest, sole_writer
 from core.socket import steps_of
@@ -56,6 +58,9 @@ def analyze(
     parallel: int | None = None,
     steps: Sequence[str | Step] = ("influence",),
     save: str | os.PathLike[str] | None = None,
+    on: str = HERE,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
 ) -> Run:
     """Run a RAG on questions with all passages and with each one left out.
 
@@ -107,6 +112,9 @@ def analyze(
         Names of diagnostics, or steps with their own options, in order; the first must answer the questions.
     save : path, optional
         Folder for the run; the unfinished run is saved there as it grows. Nobody else may be writing there.
+    on, workers, gpus_per_worker : optional
+        Where the model is asked: ``here``, in this process; ``ray``, in workers on this machine; or in those
+        of the Ray cluster at an address, ``ray://host:10001``. ``answer`` is then a language model.
 
     Returns
     -------
@@ -114,6 +122,7 @@ def analyze(
         One row per question; a failed question has the exception as ``status_reason``.
     """
     _check(answer, parallel, name)
+    place = Place(on, workers, gpus_per_worker)
     with ExitStack() as stack:
         model = _model(answer, name, parallel)
         function = model if isinstance(model, FunctionLLM) else None
@@ -130,7 +139,7 @@ def analyze(
         asking, *others = _steps(steps, options_of_answers)
         live = ModelChoice(str(getattr(model, "kind", "")), model.name)
         if function is not None:
-            _check_takes_function(others, live)
+            _check_takes_function(others, live, place)
         models = {**open_models(others, live, {live: model}), asking.name: model}
         options = RunOptions(k=k, passage_words=passage_words, retriever=retriever)
         data = read_questions(questions, documents, retrieved_elsewhere=retrieve is not None)
@@ -159,7 +168,7 @@ def analyze(
             lambda step, _: nullcontext(_reporter(progress, stack, step)),
             cache=store,
             on_part=save_run if save is not None else None,
-            own_thread=function is not None and function.capabilities.parallel == 1,
+            on=stack.enter_context(_executor(place, (asking, *others), live, model, answer)),
         )
         for step, _, run in driven:
             if step is asking and function is not None:
@@ -224,6 +233,18 @@ def _model(answer: Any, name: str | None, parallel: int | None) -> LLM:
     return FunctionLLM(as_answer(answer), name=name, parallel=parallel)
 
 
+def _executor(
+    place: Place, steps: Sequence[Step], live: ModelChoice, model: LLM, answer: object
+) -> AbstractContextManager[Executor]:
+    """Return who works on the questions: own functions may have to be called in this thread."""
+    if isinstance(model, FunctionLLM) and model.capabilities.parallel == 1:
+        return nullcontext(in_this_thread)
+    # A model that was opened by name is opened by each worker, too; any other is sent there.
+    own: ModelChoice | LLM = live if isinstance(answer, str) else model
+    choices = {step.name: step.model(live) for step in steps}
+    return executor(place, {name: own if choice == live else choice for name, choice in choices.items()})
+
+
 def _answer_tokens(model: LLM) -> int:
     kind = str(getattr(model, "kind", ""))
     return backend(kind).max_tokens if kind in BACKENDS else DEFAULT_MAX_TOKENS
@@ -254,7 +275,9 @@ def _check_function(name: str | None, cache: object, max_tokens: int | None, sty
             )
 
 
-def _check_takes_function(steps: Sequence[Step], live: ModelChoice) -> None:
+def _check_takes_function(steps: Sequence[Step], live: ModelChoice, place: Place) -> None:
+    if place.on != HERE:
+        raise InputError(f"on={place.on!r} needs a language model; answer is a function.")
     asking = (step for step in steps if step.model(live) == live)
     wrong = next((step for step in asking if not getattr(step, "takes_function", False)), None)
     if wrong is not None:

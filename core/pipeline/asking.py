@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from core.errors import BackendError, InputError, TransientError
-from core.llm.cache import CompletionCache, request_key
+from core.llm.cache import CompletionCache, Row, request_key
 from core.llm.remote import Overloaded
 from core.llm.types import CANCEL_SECONDS, LLM, Completion, Message, OnDone, Request, stop_if
 
@@ -38,6 +38,27 @@ class RetryPolicy:
         return max(doubled, asked_for or 0.0) + random.uniform(0, self.first_wait)
 
 
+class Store(Protocol):
+    """What keeps completions: a `core.llm.cache.CompletionCache`, or a worker's way to that of the driver."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a run should say about it."""
+        ...
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, Completion]:
+        """Return the completions found, by key."""
+        ...
+
+    def put(self, key: str, completion: Completion, model: str = "") -> None:
+        """Keep a completion, unless it has an error."""
+        ...
+
+    def put_rows(self, rows: Sequence[Row]) -> None:
+        """Keep completions that were made rows by `core.llm.cache.row_of`."""
+        ...
+
+
 @dataclass(slots=True)
 class _Batch:
     """Requests sent together; ``found`` has all completions of the `Asker.ask`, ``n_new`` counts its own."""
@@ -62,26 +83,28 @@ class Asker:
 
     ``cache`` keeps every completion as it arrives, by default for this asker only. ``cancelled`` is checked
     after every call and during waits. ``on_answer`` gets ``n_answers`` whenever it grows, one thread at a
-    time; steps call ``on_call`` with each `Answered`. ``usage`` has the totals of `ask`, ``n_answers`` those
-    of all, of which ``n_cached`` came from the cache.
+    time; steps call ``on_call`` with each `Answered`, ``listened`` tells whether anybody gets it. ``usage``
+    has the totals of `ask`, ``n_answers`` those of all, of which ``n_cached`` came from the cache.
     """
 
     def __init__(
         self,
         llm: LLM | None,
-        cache: CompletionCache | None = None,
+        cache: Store | None = None,
         retry: RetryPolicy | None = None,
         cancelled: Callable[[], bool] = lambda: False,
         on_answer: Callable[[int], object] = lambda _: None,
-        on_call: Callable[[Any], object] = lambda _: None,
+        on_call: Callable[[Any], object] | None = None,
     ) -> None:
         self.llm = llm
         self.usage = dict.fromkeys(("calls", "cached", "prompt_tokens", "completion_tokens"), 0)
         self.n_answers = self.n_cached = 0
-        self.on_call = on_call
+        self.listened = on_call is not None
+        self.on_call = on_call or (lambda _: None)
+        self.notes_elsewhere: dict[str, None] = {}  # of askers in other processes
         # An empty cache is falsy.
-        self._cache = cache if cache is not None else CompletionCache()
-        self._retry = retry or RetryPolicy()
+        self.cache: Store = cache if cache is not None else CompletionCache()
+        self.retry = retry or RetryPolicy()
         self._cancelled, self._on_answer = cancelled, on_answer
         self._lock = threading.Condition()
         self._telling = threading.Lock()
@@ -94,12 +117,30 @@ class Asker:
     def notes(self) -> tuple[str, ...]:
         """What the run should say about its calls: what a server refused, what was asked anew."""
         # A back end learns on the way which settings its server does not accept.
-        return (*getattr(self.llm, "notes", ()), *self._cache.notes)
+        own = (*getattr(self.llm, "notes", ()), *self.cache.notes)
+        return tuple(dict.fromkeys((*own, *self.notes_elsewhere)))
 
     @property
     def n_made(self) -> int:
         """Calls made, without cached ones."""
         return self.usage["calls"] + self._n_read
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Everything that is counted."""
+        with self._telling, self._lock:
+            own = {"answers": self.n_answers, "from_cache": self.n_cached, "read": self._n_read}
+            return own | self.usage
+
+    def count(self, more: Mapping[str, int]) -> None:
+        """Add what an asker in another process has counted."""
+        with self._telling, self._lock:
+            self.n_answers += more["answers"]
+            self.n_cached += more["from_cache"]
+            self._n_read += more["read"]
+            for name in self.usage:
+                self.usage[name] += more[name]
+        self._on_answer(self.n_answers)
 
     def ask(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Completion]:
         """Return a completion for every request, in order; ``on_done`` gets each at once, from any thread.
@@ -153,7 +194,7 @@ class Asker:
         llm: Any = self._model
         pairs = list(zip(messages, answers, strict=True))
         keys = [_reading_key(llm, turns, answer) for turns, answer in pairs]
-        found = {key: kept.logprobs for key, kept in self._cache.get_many(keys).items()}
+        found = {key: kept.logprobs for key, kept in self.cache.get_many(keys).items()}
         self._answered(sum(key in found for key in keys), cached=True)
         todo = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
         for part in [list(todo)] if at_once and todo else _parts(todo):
@@ -163,7 +204,7 @@ class Asker:
                 found[key] = logprobs
                 if logprobs is not None:
                     kept = Completion(todo[key][1], "stop", 0, 0, 0.0, logprobs=logprobs)
-                    self._cache.put(key, kept, llm.name)
+                    self.cache.put(key, kept, llm.name)
             self._n_read += len(part)
             self._answered(len(part))
         return [found[key] for key in keys]
@@ -195,7 +236,7 @@ class Asker:
     def _take_cached(
         self, keys: Iterable[str], found: dict[str, Completion], tell: Callable[[str, bool], object]
     ) -> None:
-        known = self._cache.get_many(key for key in keys if key not in found)
+        known = self.cache.get_many(key for key in keys if key not in found)
         found.update(known)
         with self._lock:
             self.usage["cached"] += len(known)
@@ -215,10 +256,10 @@ class Asker:
                 elsewhere = isinstance(error, Overloaded) and self._n_new > of_all
                 tries = 0 if new or elsewhere else tries + 1
                 answered, of_all = len(batch.found), self._n_new
-                pause = self._retry.pause(tries, error.retry_after)
+                pause = self.retry.pause(tries, error.retry_after)
                 # No wait that the server asks for may exceed the budget.
-                over_budget = time.monotonic() - batch.last_answer + pause > self._retry.budget
-                if tries >= self._retry.attempts or over_budget or (trial and self._is_down):
+                over_budget = time.monotonic() - batch.last_answer + pause > self.retry.budget
+                if tries >= self.retry.attempts or over_budget or (trial and self._is_down):
                     self._is_down = self._is_down or not batch.n_new
                     return self._give_up(batch, error)
             except BackendError as error:
@@ -237,7 +278,7 @@ class Asker:
 
         def on_done(index: int, completion: Completion) -> None:
             key = keys[index]
-            self._cache.put(key, completion, self._model.name)
+            self.cache.put(key, completion, self._model.name)
             with self._lock:
                 batch.take(key, completion)
                 self._is_down = False

@@ -22,6 +22,7 @@ from core.llm.embeddings import Embedder, shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.prompts import prompt_style
 from core.llm.types import LLM
+from core.pipeline.executing import reason_of
 from core.pipeline.steps import (
     Option,
     ProgressCallback,
@@ -29,7 +30,6 @@ from core.pipeline.steps import (
     check_ranges,
     model_facts,
     options_of,
-    reason_of,
 )
 from core.retrieval import EMBEDDING_RETRIEVERS, RETRIEVERS, TOKENIZERS, best, make_retriever
 from core.run import Run

@@ -21,7 +21,7 @@ class PerQuestion(ABC):
     """Base class of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
 
     ``kinds`` describes its calls. ``grows`` names options that only say how much is asked: rows made with
-    less are kept, in ``question.filled``.
+    less are kept, in ``question.filled``. ``apart``, `tell` and `hear`: see `core.pipeline.steps.StepWork`.
     """
 
     name: ClassVar[str]
@@ -30,6 +30,19 @@ class PerQuestion(ABC):
     fills: ClassVar[Mapping[str, tuple[str, ...]]]
     kinds: ClassVar[Mapping[str, str]] = {}
     grows: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def apart(self) -> str:
+        """What another process must have."""
+        return "rows"
+
+    def tell(self) -> Any:
+        """Return what `facts` needs beside the rows."""
+        return None
+
+    def hear(self, told: Any) -> None:
+        """Take what another process has told."""
+        return
 
     @property
     def needs_llm(self) -> bool:
@@ -84,7 +97,7 @@ class _Work(StepWork):
 
     def __init__(self, step: PerQuestion, run: Run, asker: Asker) -> None:
         self.settings = {name: value for name, value in options_of(step).items() if name not in step.grows}
-        self._step, self._asker = step, asker
+        self._step, self._asker, self.apart = step, asker, step.apart
         self._question = questions_of(run, step.fills.keys() - {"queries", "passages"} if step.grows else ())
         # As many questions at once as fill a batch of the model.
         each = [len(step.calls(self._question(query_id))) for query_id in run.queries["query_id"][:1]]
@@ -116,6 +129,12 @@ class _Work(StepWork):
 
     def failed(self, query_id: str, reason: str) -> Rows:
         return self._step.failed(self._question(query_id), reason)
+
+    def tell(self, ids: Sequence[str]) -> Any:
+        return self._step.tell()
+
+    def hear(self, ids: Sequence[str], told: Any) -> None:
+        self._step.hear(told)
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         questions = map(self._question, ids)

@@ -7,37 +7,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, fields
 from functools import partial
-from itertools import islice
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
-from core.errors import BackendError, Cancelled, InputError, LeadlineError
+from core.errors import InputError
 from core.llm import open_llm
-from core.llm.cache import CacheError, CompletionCache
-from core.llm.redact import error_text
-from core.llm.types import LLM, Completion, Request, stop_if
+from core.llm.cache import CompletionCache
+from core.llm.types import LLM, Completion, Request
 from core.pipeline.asking import Asker, RetryPolicy
+from core.pipeline.executing import Executor, Job, Part, batches, in_threads
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.run import Run
 from core.text.display import duration
 
-T = TypeVar("T")
-_LOG = logging.getLogger(__name__)
 ProgressCallback = Callable[[int, int, str], None]
 # Building and saving partial runs may take at most this share of the time.
 _PARTIAL_SHARE = 0.05
 _COUNTED_AT_ONCE = 100
+_COUNTED = 2000  # questions; their prompts are made to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +121,15 @@ class StepWork(Protocol):
     """A step at work on one run; subclass it for the defaults.
 
     Rows of other ``settings`` (plain JSON) or another model are made again. ``batch`` questions go to `work`
-    at once.
+    at once. ``apart``: what another process must have to work on some questions: their ``rows``, the whole
+    ``run``, or "" where that cannot be done. Such a process opens the step anew, and what its facts need goes
+    from `tell` there to `hear` here.
     """
 
     settings: Mapping[str, Any]
     batch: int = 1
     parallel: bool = False
+    apart: str = ""
 
     def todo(self, run: Run) -> Sequence[str]:
         """Return the ids of the questions with missing cells; ``run`` is the current run."""
@@ -147,6 +146,14 @@ class StepWork(Protocol):
     def failed(self, query_id: str, reason: str) -> Rows:
         """Return rows that record why a question failed."""
         return {}
+
+    def tell(self, ids: Sequence[str]) -> Any:
+        """Return what is known of questions just worked on, beside their rows; once."""
+        return None
+
+    def hear(self, ids: Sequence[str], told: Any) -> None:
+        """Take what another process has told."""
+        return
 
     def plan(self, ids: Sequence[str]) -> StepPlan:
         """Return the calls for some questions; makes none."""
@@ -194,9 +201,9 @@ def fill(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     on_part: Callable[[Run], object] | None = None,
-    on_call: Callable[[Answered], object] = lambda _: None,
+    on_call: Callable[[Answered], object] | None = None,
     retry: RetryPolicy | None = None,
-    own_thread: bool = False,
+    on: Executor = in_threads,
 ) -> Run:
     """Fill the missing cells of a run by one step, and return the filled run.
 
@@ -220,8 +227,8 @@ def fill(
         Receives the partial run, in the calling thread, at intervals: at most a twentieth of the time.
     on_call : callable, optional
         Receives each answered call of a question at once, cached or not, in worker threads.
-    own_thread : bool
-        Work in the calling thread, one question at a time: for a user's own functions.
+    on : callable
+        Who works on the questions: the threads of this process, unless another executor is given.
 
     Returns
     -------
@@ -232,7 +239,7 @@ def fill(
         only its own cells and is tried again by the next call.
     """
     asker = partial(Asker, llm, cache, retry, on_call=on_call)
-    return _Drive(run, step, asker, progress, cancelled).go(on_part, own_thread)
+    return _Drive(run, step, asker, progress, cancelled).go(on_part, on)
 
 
 def drive(
@@ -337,29 +344,6 @@ def check_models(run: Run, steps: Iterable[Step], llms: Mapping[str, LLM | None]
         opened(run, step, Asker(llms.get(step.name)))
 
 
-def reason_of(error: Exception, who: str = "The model") -> str:
-    """Return the reason of a failure, one sentence."""
-    if isinstance(error, LeadlineError):
-        return str(error)
-    # The messages of other libraries may contain an address or a key.
-    return f"{who} failed on this question ({error_text(error)})."
-
-
-class _AtOnce(Executor):
-    """An executor that works in the calling thread."""
-
-    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
-        future: Future[T] = Future()
-        try:
-            future.set_result(work(*arguments, **named))
-        except Exception as error:  # KeyboardInterrupt and the like pass through
-            future.set_exception(error)
-        return future
-
-
-_Parts = list[tuple[Sequence[str], Rows]]
-
-
 class _Drive:
     """The state of one `fill` call."""
 
@@ -379,32 +363,29 @@ class _Drive:
         self._asker = asker(self._is_cancelled, lambda _: self._tell())
         self._run, self._work, self._before = opened(run, step, self._asker)
         self._todo = list(self._work.todo(self._run))
-        self._parts: _Parts = []
+        self._parts: list[tuple[Sequence[str], Rows]] = []
         self._failed: dict[str, str] = {}
         self._lock = threading.Lock()
         self._n_finished = 0
         self._n_cached = 0  # questions for which nothing was asked of the model, while others were
-        self._n_asked = 0  # calls made when the last question ended
         self._n_calls = 0  # in all; 0 where they are not known in advance
         self._next_offer = 0.0
 
-    def go(self, on_part: Callable[[Run], object] | None, own_thread: bool) -> Run:
+    def go(self, on_part: Callable[[Run], object] | None, on: Executor) -> Run:
         if not self._todo and self._before.get("complete"):
             return self._given
         self._n_calls = self._count_calls() if self._progress is not None else 0
         if not self._n_calls:
             self._tell()
-        workers = 1 if own_thread else self._workers()
-        # A few questions ahead of the workers are enough; 100,000 futures would only take memory.
-        ahead = 1 if workers == 1 else 2 * workers
-        with (
-            _AtOnce() if workers == 1 else ThreadPoolExecutor(workers, thread_name_prefix="leadline") as pool
-        ):
-            waiting = _batches(self._todo, self._work.batch)
-            running: set[Future[_Parts]] = set()
+        job = Job(
+            self._step, self._run, self._work, self._asker, self._todo, self._is_cancelled, self._stop,
+            self._has_answered, self._finished,
+        )  # fmt: skip
+        # Closed before an error goes on, so that no thread is left behind.
+        with closing(on(job)) as parts:
             try:
-                while self._submit(pool, waiting, running, ahead):
-                    self._collect(running)
+                for some in parts:
+                    self._keep(some)
                     if on_part is not None:
                         self._offer(on_part)
             except BaseException:
@@ -412,71 +393,35 @@ class _Drive:
                 raise
         return self._build(ended=not self._stop.is_set())
 
-    def _workers(self) -> int:
-        llm = self._asker.llm
-        if llm is None or not self._work.parallel:
-            return 1
-        return max(1, min(llm.capabilities.parallel, len(self._todo)))
+    def _has_answered(self) -> bool:
+        return bool(self._asker.n_answers or self._before.get("n_done"))
 
-    def _submit(
-        self, pool: Executor, waiting: Iterator[tuple[str, ...]], running: set[Future[_Parts]], ahead: int
-    ) -> bool:
-        """Submit more questions; return whether any are running."""
-        while len(running) < ahead and not self._stop.is_set():
-            ids = next(waiting, None)
-            if ids is None:
-                break
-            running.add(pool.submit(self._batch, ids))
-        return bool(running)
+    def _keep(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            rows = part.rows
+            if asks_questions(self._step):  # rows derived from earlier answers go
+                rows = {**dict.fromkeys(OF_ANSWERS, ()), **rows}
+            self._parts.append((part.ids, rows))
+            if part.reason is not None:
+                self._failed[part.ids[0]] = part.reason
 
-    def _collect(self, running: set[Future[_Parts]]) -> None:
-        """Wait for some questions and keep their rows."""
-        finished, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in finished:
-            running.discard(future)
-            try:
-                self._parts += future.result()
-            except Cancelled:
-                self._stop.set()
-
-    def _batch(self, ids: Sequence[str]) -> _Parts:
-        """Return the rows of some questions; where that fails, of each one alone."""
-        stop_if(self._is_cancelled)
-        try:
-            rows = self._work.work(ids)
-        except (Cancelled, CacheError):
-            raise
-        except Exception as error:
-            # A failed question does not end the run; a model that never answered does.
-            if isinstance(error, BackendError) and not (self._asker.n_answers or self._before.get("n_done")):
-                raise
-            _LOG.debug("The step %s failed on %s.", self._step.name, ids, exc_info=True)
-            if len(ids) > 1:
-                return [part for query_id in ids for part in self._batch([query_id])]
-            reason = reason_of(error)
-            self._failed[ids[0]] = reason
-            rows = self._work.failed(ids[0], reason)
-        if asks_questions(self._step):  # rows derived from earlier answers go
-            rows = {**dict.fromkeys(OF_ANSWERS, ()), **rows}
+    def _finished(self, parts: Sequence[Part]) -> None:
         with self._lock:
-            self._n_finished += len(ids)
-            n_made = self._asker.n_answers - self._asker.n_cached
-            if self._asker.n_answers and n_made == self._n_asked:
-                self._n_cached += len(ids)
-            self._n_asked = n_made
+            self._n_finished += sum(len(part.ids) for part in parts)
+            self._n_cached += sum(len(part.ids) for part in parts if not part.asked)
         if not self._n_calls:
             self._tell()
-        return [(ids, rows)]
 
     def _count_calls(self) -> int:
-        """Return the number of calls of all questions; 0 where it is not known in advance."""
+        """Return the number of calls of all questions, of many from a sample; 0 where it is not known."""
+        counted = self._todo[:: 1 + len(self._todo) // _COUNTED]
         total = 0
-        for ids in _batches(self._todo, _COUNTED_AT_ONCE):
+        for ids in batches(counted, _COUNTED_AT_ONCE):
             plan = self._work.plan(ids)
             if plan.about is not None:
                 return 0
             total += len(plan.calls)
-        return total
+        return round(total * len(self._todo) / max(1, len(counted)))
 
     def _tell(self) -> None:
         """Report progress: in calls where their number is known, else in questions."""
@@ -536,9 +481,3 @@ class _Drive:
             cost = {name: round((spent.get(name) or 0) + value, 1) for name, value in added.items()}
             manifest |= {"complete": ended, "model": facts["model"], "cost": cost}
         return Run.create(manifest, **self._run.tables)
-
-
-def _batches(ids: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
-    rest = iter(ids)
-    while batch := tuple(islice(rest, size)):
-        yield batch

@@ -174,6 +174,7 @@ class _Checked(StepWork):
         if asker.llm is None:
             raise InputError("The step uncertainty needs llm, a language model; none is given.")
         self.settings, self.batch = sampling.settings, sampling.batch
+        self.apart = sampling.apart if by == JUDGE else "run"  # a cross-encoder is opened once
         self._sampling, self._asker = sampling, asker
         self._nli: NLI = JudgeNLI(asker.llm, asker.ask) if by == JUDGE else CrossEncoderNLI(by)
         self._scores = by == JUDGE and asker.llm.capabilities.answer_logprob
@@ -293,6 +294,10 @@ class _OnRun(UncertaintyStep):
     def __init__(self, step: UncertaintyStep, design: Design, guess: Design | None = None) -> None:
         super().__init__(**{one.name: getattr(step, one.name) for one in fields(step)})
         self._design, self._guess = design, guess
+
+    @property
+    def apart(self) -> str:
+        return "run" if self.context_questions else "rows"
 
     @classmethod
     def of(cls, step: UncertaintyStep, run: Run) -> _OnRun:

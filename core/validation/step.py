@@ -12,8 +12,9 @@ import pandas as pd
 from core.errors import InputError, LeadlineError
 from core.llm.prompts import STYLES
 from core.pipeline.asking import Asker
+from core.pipeline.executing import reason_of
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.steps import Option, Step, StepWork, reason_of
+from core.pipeline.steps import Option, Step, StepWork
 from core.run import Run
 from core.text.language import LANGUAGES, language_named
 from core.validation.chain import ENABLE, default_chain, is_on, least_overlap, outcome_of

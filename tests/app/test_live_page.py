@@ -36,3 +36,21 @@ def test_citations_are_asked_for_where_the_prompt_asks_for_them(open_app, health
     assert "Answers must cite" not in [one.label for one in app.checkbox]
     app.selectbox(key="live_style").select("full").run()
     assert "Answers must cite" in [one.label for one in healthy(app).checkbox]
+
+
+def test_a_cluster_is_offered_where_an_administrator_has_named_one(open_app, healthy, monkeypatch):
+    app = healthy(open_app("live"))
+    assert "Model calls from" not in [one.label for one in app.selectbox]
+    started = []
+    monkeypatch.setattr("ui.job_panel.start", lambda page, work: started.append(work.place.on))
+    monkeypatch.setenv("LEADLINE_RAY", "ray://head:10001")
+    menu = healthy(app.run()).selectbox(key="live_place")
+    assert menu.options == ["This server", "The cluster's workers"]
+    button(app, "Run").click().run()
+    app.selectbox(key="live_place").select("ray://head:10001").run()
+    button(app, "Run").click().run()
+    assert started == ["here", "ray://head:10001"]
+    # A visitor's own server is asked from here, where no key goes along.
+    app.selectbox(key="live_backend").select("openai").run()
+    app.text_input(key="live_url_openai").input("http://127.0.0.1:9/v1").run()
+    assert "Model calls from" not in [one.label for one in healthy(app).selectbox]
