@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import pandas as pd
 
 from core.kept import Kept, NotKept, kept_for
-from core.run import LARGE, RESULTS, Run
+from core.run import RESULTS, Run
 from core.severity import SEVERITIES
 from core.socket import (
     BAD,
@@ -233,9 +233,9 @@ class Analyses:
 
 
 def _results_of(analyses: Analyses) -> Kept | None:
-    """Return where results of a run are kept; None for one that is not saved, or analysed in seconds."""
-    run, origin = analyses.run, analyses.run.origin
-    if origin is None or run.n_rows("queries") < LARGE:
+    """Return where results of a run are kept; None for one that is small or not saved."""
+    origin = analyses.run.origin
+    if origin is None:
         return None
     about = {**analyses.settings, "diagnostics": [one.name for one in analyses.diagnostics]}
     return kept_for(origin.folder / RESULTS, origin.digest, about, (Finding, Number, Tried))

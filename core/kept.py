@@ -107,7 +107,7 @@ class Kept:
     def _written(self, frame: pd.DataFrame) -> str:
         if not frame.index.equals(pd.RangeIndex(len(frame))):
             raise NotKept("a frame with an index")
-        for column in frame.select_dtypes("object"):
+        for column in _objects(frame):
             if not all(one is None or type(one) is list for one in frame[column]):
                 raise NotKept("a column of objects")
         file = io.BytesIO()
@@ -125,7 +125,7 @@ class Kept:
         if f"{hashlib.sha256(content).hexdigest()}.parquet" != name:
             raise NotKept(name)
         frame = pd.read_parquet(io.BytesIO(content))
-        for column in frame.select_dtypes("object"):
+        for column in _objects(frame):
             frame[column] = pd.Series(
                 [one.tolist() if isinstance(one, np.ndarray) else one for one in frame[column]],
                 index=frame.index,
@@ -137,14 +137,16 @@ class Kept:
 _COLLECTIONS: Mapping[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 
 
-def kept_for(
-    folder: Path | None, digest: str, about: Mapping[str, Any], classes: Sequence[type]
-) -> Kept | None:
-    """Return where results of a saved run are kept; None for one that is not saved.
+def _objects(frame: pd.DataFrame) -> list[str]:
+    return [name for name, kind in frame.dtypes.items() if kind == np.dtype(object)]
+
+
+def kept_for(folder: Path, digest: str, about: Mapping[str, Any], classes: Sequence[type]) -> Kept:
+    """Return where results of a saved run are kept.
 
     Parameters
     ----------
-    folder : Path or None
+    folder : Path
         For the results of this run, whatever they are.
     digest : str
         Of the run's content.
@@ -153,8 +155,6 @@ def kept_for(
     classes : sequence of type
         Frozen dataclasses that they are made of.
     """
-    if folder is None:
-        return None
     known = {name: value for name, value in os.environ.items() if name.startswith(_READ_BY_ANALYSES)}
     text = json.dumps([digest, dict(about), known, program()], sort_keys=True)
     return Kept(folder / hashlib.sha256(text.encode()).hexdigest()[:24], tuple(classes))

@@ -107,7 +107,7 @@ class Run:
     tables : Mapping[str, DataFrame]
         One frame per table, conforming to the schema.
     origin : Origin or None
-        Where it was read; None for a run that was made, or changed, in memory.
+        Where a large run was read; None for a small one, and for one that was made, or changed, in memory.
     """
 
     manifest: Mapping[str, Any]
@@ -278,7 +278,7 @@ class Run:
         except (KeyError, TypeError, OSError, ValueError, RunFormatError):
             pass  # never opened before, or not as it was
         run = cls.load(source)
-        if len(run.queries) >= LARGE:
+        if run.origin is not None:
             with suppress(OSError, RunFormatError):
                 note.parent.mkdir(exist_ok=True)
                 write_atomically(note, json.dumps(_stamps(source, read_manifest(source))).encode())
@@ -310,14 +310,17 @@ class Run:
     @classmethod
     def _of(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
         """Return the run of a manifest, its tables not yet read."""
+        # First of all: whoever saves meanwhile takes the files away.
+        tables = _Tables(source, manifest["tables"])
         facts = {name: value for name, value in manifest.items() if name != "tables"}
         try:
             made = cls.create(facts)
         except InputError as error:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+        if (tables.n_rows("queries") or 0) < LARGE:
+            return cls(made.manifest, tables)
         content = json.dumps({k: v for k, v in manifest.items() if k != "name"}, sort_keys=True)
-        origin = Origin(source, hashlib.sha256(content.encode()).hexdigest())
-        return cls(made.manifest, _Tables(source, manifest["tables"]), origin)
+        return cls(made.manifest, tables, Origin(source, hashlib.sha256(content.encode()).hexdigest()))
 
 
 class _Tables(Mapping[str, pd.DataFrame]):
@@ -386,6 +389,8 @@ class _Tables(Mapping[str, pd.DataFrame]):
 
 def _has(facts: pq.FileMetaData, columns: Sequence[str]) -> bool | None:
     """Tell whether one of the columns has a value; None where the statistics do not say, as of lists."""
+    if not facts.num_rows:
+        return False
     there = set(columns) & set(facts.schema.to_arrow_schema().names)
     n_values = dict.fromkeys(there, 0)
     for group in map(facts.row_group, range(facts.num_row_groups)):
