@@ -8,6 +8,9 @@ be used. The first view of a run has its analyses, too. The runs are made of the
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +38,7 @@ def lines(size: Size) -> Iterator[Line]:
         os.environ |= {"LEADLINE_RUNS": f"{folder}/runs", "LEADLINE_CACHE": f"{folder}/cache"}
         runs = {n: _saved(n, folder) for n in (FEW, *size.pick((200,), (1_000,), (5_000, 100_000)))}
         yield from _by_app_test(runs, pages, rounds)
+        yield from _by_a_new_process(runs)
         if size is Size.FULL and find_chromium() is not None:
             yield from _by_chromium(runs, pages, rounds, Path(folder))
 
@@ -51,6 +55,32 @@ def _by_app_test(runs: dict[int, str], pages: tuple[str, ...], rounds: int) -> I
     yield from _compared("AppTest", visits, pages, rounds, time.process_time)
 
 
+def _by_a_new_process(runs: dict[int, str]) -> Iterator[Line]:
+    """Open the Overview of each run in a new process, which finds what the earlier ones kept beside it."""
+    for n, run in runs.items():
+        found = subprocess.run(
+            [sys.executable, "-m", "bench.page_sizes", run],
+            capture_output=True, text=True, check=True, cwd=ROOT,
+        )  # fmt: skip
+        seconds, mib = map(float, found.stdout.split())
+        yield Line.of(
+            f"AppTest: the Overview of {n:,} questions opened again, by a new process",
+            "no limit",
+            [seconds],
+            _CHECKED,
+            unit="s",
+            note=f"{mib:,.0f} MiB at most; what the program itself takes to start is not counted",
+        )
+
+
+def _opened_again(run: str) -> tuple[float, float]:
+    """Return the seconds of the processor for the Overview, and the peak of this process in MiB."""
+    _warm_server()
+    _app("")("methods")
+    seconds = _seconds(_app(run), "overview", time.process_time)
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def _app(run: str) -> Callable[[str], None]:
     """Return how to visit a page of a run in a session of its own."""
     from streamlit.testing.v1 import AppTest
@@ -59,7 +89,8 @@ def _app(run: str) -> Callable[[str], None]:
 
     def visit(page: str) -> None:
         app.switch_page(f"pages/{page}.py")
-        app.query_params["run"] = run
+        if run:
+            app.query_params["run"] = run
         app.run()
         if app.exception or any("error id" in one.value for one in app.error):
             raise AssertionError(f"The page {page} failed.")
@@ -152,3 +183,7 @@ def _seconds(visit: Callable[[str], None], page: str, clock: Callable[[], float]
     start = clock()
     visit(page)
     return clock() - start
+
+
+if __name__ == "__main__":
+    print(*_opened_again(sys.argv[1]))

@@ -7,11 +7,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 
-from core.run import Run
+from core.kept import Kept, NotKept, kept_for
+from core.run import RESULTS, Run
 from core.severity import SEVERITIES
 from core.socket import (
     BAD,
@@ -30,6 +31,7 @@ from core.stats import holm
 
 RECOVERED = ("check", "planted", "recovered", "low", "high", "n", "meaning", "cases")
 _PROMISED_KEYS = ("mean_claim_uncertainty", "mean_confidence")
+_T = TypeVar("_T")
 _KEPT = 8  # analyses of one diagnostic, under different settings, that are remembered
 
 
@@ -59,7 +61,8 @@ class Analyses:
         self._by_name = {diagnostic.name: diagnostic for diagnostic in self.diagnostics}
         self._allowed = frozenset(self._by_name)
         self._store = _Store()
-        self._findings: tuple[Finding, ...] | None = None
+        self._results = _results_of(self)
+        self._remembered: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         """Return the analysis of a diagnostic."""
@@ -89,6 +92,32 @@ class Analyses:
                 self._store.layouts[function] = function(self.run)
             return self._store.layouts[function]
 
+    def kept(self, name: str, compute: Callable[[Self], _T]) -> _T:
+        """Return ``compute(self)``, read where an earlier process kept it beside a large saved run.
+
+        ``name`` tells results of one run and its settings apart. What `core.kept.Kept` cannot write is
+        computed in every process.
+        """
+        if name not in self._remembered:
+            self._remembered[name] = self._read_or(name, compute)
+        found: _T = self._remembered[name]
+        return found
+
+    @property
+    def keeps(self) -> bool:
+        """Whether results of the run are kept for the next process."""
+        return self._results is not None
+
+    def _read_or(self, name: str, compute: Callable[[Self], _T]) -> _T:
+        if self._results is None:
+            return compute(self)
+        try:
+            found: _T = self._results.read(name)
+        except NotKept:
+            found = compute(self)
+            self._results.write(name, found)
+        return found
+
     def diagnostic(self, name: str) -> Diagnostic:
         """Return a diagnostic by name; KeyError when there is none."""
         return self._by_name[name]
@@ -99,9 +128,19 @@ class Analyses:
 
     def numbers(self, name: str) -> tuple[Number, ...]:
         """Return the headline numbers of one diagnostic, without a value where the run lacks its data."""
+        return self.kept(f"numbers of {name}", lambda own: own._numbers(name))
+
+    def _numbers(self, name: str) -> tuple[Number, ...]:
         diagnostic = self._by_name[name]
         found = diagnostic.numbers(self[name])
         return tuple(found) if diagnostic.lacks(self.run) is None else tuple(one.unknown for one in found)
+
+    def tried(self, name: str) -> Mapping[str, Tried]:
+        """Return the fixes that one diagnostic tries, by `Finding.fix`; none where it lacks its data."""
+        diagnostic = self._by_name[name]
+        if diagnostic.lacks(self.run) is not None:
+            return {}
+        return self.kept(f"tried by {name}", lambda own: dict(diagnostic.tried(own[name])))
 
     def recovered(self, name: str) -> pd.DataFrame:
         """Return what a simulation planted for one diagnostic, and what that recovered of it, row by row.
@@ -154,36 +193,32 @@ class Analyses:
         return tuple(one for one in self._found() if one.diagnostic == name)
 
     def _found(self) -> tuple[Finding, ...]:
-        if self._findings is None:
-            said = [
-                (diagnostic.name, one)
-                for diagnostic in self.diagnostics
-                if diagnostic.lacks(self.run) is None
-                for one in diagnostic.findings(self[diagnostic.name])
-            ]
-            tried = {
-                fix: what
-                for diagnostic in self.diagnostics
-                if diagnostic.lacks(self.run) is None
-                for fix, what in diagnostic.tried(self[diagnostic.name]).items()
-            }
-            p_values = [math.nan if one.p_value is None else one.p_value for _, one in said]
-            n_tests = sum(not math.isnan(p) for p in p_values)
-            found = []
-            for (name, one), adjusted in zip(said, holm(p_values).tolist(), strict=True):
-                claims = one.tone != UNCLEAR  # what is unclear claims nothing that chance could refute
-                shown = one.otherwise if claims and adjusted > BEYOND_CHANCE else one
-                if shown is not None:
-                    severity = shown.severity if shown.tone == BAD else SEVERITIES[-1]
-                    tested = {} if math.isnan(adjusted) else {"p_adjusted": adjusted, "n_tests": n_tests}
-                    advice = _advised(shown, tried.get(shown.fix))
-                    found.append(
-                        replace(
-                            shown, diagnostic=name, severity=severity, advice=advice, otherwise=None, **tested
-                        )
+        return self.kept("findings", lambda own: own._tested())
+
+    def _tested(self) -> tuple[Finding, ...]:
+        said = [
+            (diagnostic.name, one)
+            for diagnostic in self.diagnostics
+            if diagnostic.lacks(self.run) is None
+            for one in diagnostic.findings(self[diagnostic.name])
+        ]
+        tried = {fix: what for one in self.diagnostics for fix, what in self.tried(one.name).items()}
+        p_values = [math.nan if one.p_value is None else one.p_value for _, one in said]
+        n_tests = sum(not math.isnan(p) for p in p_values)
+        found = []
+        for (name, one), adjusted in zip(said, holm(p_values).tolist(), strict=True):
+            claims = one.tone != UNCLEAR  # what is unclear claims nothing that chance could refute
+            shown = one.otherwise if claims and adjusted > BEYOND_CHANCE else one
+            if shown is not None:
+                severity = shown.severity if shown.tone == BAD else SEVERITIES[-1]
+                tested = {} if math.isnan(adjusted) else {"p_adjusted": adjusted, "n_tests": n_tests}
+                advice = _advised(shown, tried.get(shown.fix))
+                found.append(
+                    replace(
+                        shown, diagnostic=name, severity=severity, advice=advice, otherwise=None, **tested
                     )
-            self._findings = tuple(found)
-        return self._findings
+                )
+        return tuple(found)
 
     def _key(self, name: str) -> tuple[Any, ...]:
         """Return what an analysis depends on: its own settings and those of all that it reads."""
@@ -195,6 +230,15 @@ class Analyses:
         view = self.at(self.settings)
         view._allowed = names
         return view
+
+
+def _results_of(analyses: Analyses) -> Kept | None:
+    """Return where results of a run are kept; None for one that is small or not saved."""
+    origin = analyses.run.origin
+    if origin is None:
+        return None
+    about = {**analyses.settings, "diagnostics": [one.name for one in analyses.diagnostics]}
+    return kept_for(origin.folder / RESULTS, origin.digest, about, (Finding, Number, Tried))
 
 
 def _advised(one: Finding, tried: Tried | None) -> str:

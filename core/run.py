@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import shutil
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +29,9 @@ from core.text.display import shorten
 from core.text.strict import clean, json_value, read_json
 
 MANIFEST_FILE = "run.json"
+RESULTS = ".analysis"  # folder beside the tables: what was computed of them, see `core.kept`
+_CHECKED = "checked.json"  # in it: the files that were read whole, and found to be those that were saved
+LARGE = 2_000  # questions from which a run is opened table by table, and what is computed of it is kept
 # Sources of runs that no model answered, and the word that marks their data everywhere.
 MARKS = {"simulation": "simulated", "composed": "composed"}
 SOURCES = ("live", "upload", *MARKS)
@@ -78,6 +85,14 @@ _NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The folder that a run was read from, and the SHA-256 of its manifest, its name left out."""
+
+    folder: Path
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run: a manifest and the tables of `core.schema.TABLES`.
 
@@ -92,10 +107,13 @@ class Run:
         complete``. Usually: ``dataset, model, prompt, retriever, options, environment, cost, notes``.
     tables : Mapping[str, DataFrame]
         One frame per table, conforming to the schema.
+    origin : Origin or None
+        Where a large run was read; None for a small one, and for one that was made, or changed, in memory.
     """
 
     manifest: Mapping[str, Any]
     tables: Mapping[str, pd.DataFrame] = field(repr=False)
+    origin: Origin | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def create(cls, manifest: Mapping[str, Any], **tables: pd.DataFrame) -> Run:
@@ -123,13 +141,8 @@ class Run:
         if wrong := _wrong(manifest, _MANIFEST):
             raise InputError(f"The manifest is not one of a run: {wrong}.")
         frames = {n: conform(t, tables[n]) if n in tables else empty(t) for n, t in TABLES.items()}
-        known = pa.array(frames["queries"]["query_id"])
         for name, frame in frames.items():
-            # What pandas does here makes a Python string of every id.
-            found = pc.is_in(pa.array(frame["query_id"]), value_set=known)
-            stray = frame["query_id"][~found.to_numpy(zero_copy_only=False)]
-            if len(stray):
-                raise InputError(f"Table {name}: question {stray.iloc[0]!r} is not in the table queries.")
+            _check_questions(name, frame, frames["queries"])
         full = dict(manifest)
         if "run_id" not in full:
             full["run_id"] = _digest(frames)
@@ -189,6 +202,21 @@ class Run:
         """One row per repeated unablated call."""
         return self.tables["repeats"]
 
+    def n_rows(self, table: str) -> int:
+        """Return the number of rows of a table, without reading it."""
+        found = self.tables.n_rows(table) if isinstance(self.tables, _Tables) else None
+        return len(self.tables[table]) if found is None else found
+
+    def has(self, table: str, *columns: str) -> bool:
+        """Tell whether a table has a row or, where columns are named, a value in one of them.
+
+        Of a table that was not read yet, the statistics of its file say so.
+        """
+        if not columns:
+            return self.n_rows(table) > 0
+        found = self.tables.has(table, columns) if isinstance(self.tables, _Tables) else None
+        return bool(self.tables[table][[*columns]].notna().to_numpy().any()) if found is None else found
+
     def derive(self, manifest: Mapping[str, Any] | None = None, **tables: pd.DataFrame) -> Run:
         """Return a new run with some tables replaced, naming this one as its parent."""
         changed = {k: v for k, v in self.manifest.items() if k not in ("run_id", "created")}
@@ -223,9 +251,39 @@ class Run:
                 for path in target.iterdir():
                     if path.name not in keep and path.suffix in (".parquet", ".tmp"):
                         path.unlink()
+                # What was computed of the old tables; of the new ones it is computed anew.
+                shutil.rmtree(target / RESULTS, ignore_errors=True)
         except OSError as error:
             raise _not_written(target, error) from error
         return target
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Run:
+        """Read a run that `save` wrote; of a large one that was opened before, each table when first used.
+
+        Its tables were then checked as `load` checks them, and their files are as they were; each is checked
+        again when it is read. They stay readable where another process replaces the run meanwhile.
+
+        Raises
+        ------
+        RunFormatError
+            As `load`.
+        """
+        source = Path(folder)
+        manifest = read_manifest(source)
+        note = source / RESULTS / _CHECKED
+        try:
+            known = json.loads(read_file(note, _LARGEST[MANIFEST_FILE]))
+            if known == _stamps(source, manifest):
+                return cls._of(source, manifest)
+        except (KeyError, TypeError, OSError, ValueError, RunFormatError):
+            pass  # never opened before, or not as it was
+        run = cls.load(source)
+        if run.origin is not None:
+            with suppress(OSError, RunFormatError):
+                note.parent.mkdir(exist_ok=True)
+                write_atomically(note, json.dumps(_stamps(source, read_manifest(source))).encode())
+        return run
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Run:
@@ -240,7 +298,10 @@ class Run:
         for _ in range(_TRIES):
             manifest = read_manifest(source)
             try:
-                return cls._of(source, manifest)
+                run = cls._of(source, manifest)
+                for name in run:
+                    run[name]
+                return run
             except RunFormatError:
                 # Whoever saves meanwhile takes the old tables away.
                 if read_manifest(source) == manifest:
@@ -249,14 +310,119 @@ class Run:
 
     @classmethod
     def _of(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
+        """Return the run of a manifest, its tables not yet read."""
+        # First of all: whoever saves meanwhile takes the files away.
+        tables = _Tables(source, manifest["tables"])
         facts = {name: value for name, value in manifest.items() if name != "tables"}
-        entries = {name: entry for name, entry in manifest["tables"].items() if name in TABLES}
         try:
-            return cls.create(facts, **{n: _read_table(source, n, entry) for n, entry in entries.items()})
+            made = cls.create(facts)
+        except InputError as error:
+            raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+        if (tables.n_rows("queries") or 0) < LARGE:
+            return cls(made.manifest, tables)
+        content = json.dumps({k: v for k, v in manifest.items() if k != "name"}, sort_keys=True)
+        return cls(made.manifest, tables, Origin(source, hashlib.sha256(content.encode()).hexdigest()))
+
+
+class _Tables(Mapping[str, pd.DataFrame]):
+    """The tables of a saved run, each read and checked when it is first used."""
+
+    def __init__(self, folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        self._folder = folder
+        self._entries = {name: entry for name, entry in entries.items() if name in TABLES}
+        # Open from the start: whoever saves the run anew takes the old files away.
+        with ExitStack() as stack:
+            self._files = {
+                name: stack.enter_context(_open_table(folder, name, entry))
+                for name, entry in self._entries.items()
+            }
+            weakref.finalize(self, stack.pop_all().close)
+        self._frames: dict[str, pd.DataFrame] = {}
+        self._lock = threading.RLock()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        with self._lock:
+            if name not in self._frames:
+                self._frames[name] = self._read(name)
+                if name in self._files:
+                    self._files.pop(name).close()
+            return self._frames[name]
+
+    def n_rows(self, name: str) -> int | None:
+        """Return `Run.n_rows` of a table that is not in memory; None where its file does not say."""
+        found = self._of_file(name, lambda facts: facts.num_rows)
+        return None if found is None else int(found)
+
+    def has(self, name: str, columns: Sequence[str]) -> bool | None:
+        """Return `Run.has` of a table that is not in memory; None where its file does not say."""
+        found = self._of_file(name, lambda facts: _has(facts, columns))
+        return None if found is None else bool(found)
+
+    def _of_file(self, name: str, ask: Callable[[pq.FileMetaData], int | bool | None]) -> int | bool | None:
+        with self._lock:
+            if name not in self._files:
+                return None
+            try:
+                self._files[name].seek(0)
+                return ask(pq.ParquetFile(self._files[name]).metadata)
+            except Exception:  # the file is damaged: reading it says so
+                return None
+
+    def _read(self, name: str) -> pd.DataFrame:
+        if name not in self._entries:
+            return empty(TABLES[name])
+        entry = self._entries[name]
+        try:
+            frame = conform(TABLES[name], _read_table(self._files[name], self._folder, name, entry))
+            _check_questions(name, frame, frame if name == "queries" else self["queries"])
         except RunFormatError:
             raise
         except InputError as error:
-            raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+            raise RunFormatError(f"The run in {self._folder} is damaged: {error}") from error
+        return frame
+
+
+def _has(facts: pq.FileMetaData, columns: Sequence[str]) -> bool | None:
+    """Tell whether one of the columns has a value; None where the statistics do not say, as of lists."""
+    if not facts.num_rows:
+        return False
+    there = set(columns) & set(facts.schema.to_arrow_schema().names)
+    n_values = dict.fromkeys(there, 0)
+    for group in map(facts.row_group, range(facts.num_row_groups)):
+        for one in map(group.column, range(group.num_columns)):
+            if one.path_in_schema in there:
+                if one.statistics is None or not one.statistics.has_null_count:
+                    return None
+                n_values[one.path_in_schema] += one.num_values - one.statistics.null_count
+    return True if any(n_values.values()) else None if there - _plain(facts) else False
+
+
+def _plain(facts: pq.FileMetaData) -> set[str]:
+    """Return the columns that are no lists."""
+    return {facts.schema.column(i).path for i in range(len(facts.schema))}
+
+
+def _check_questions(name: str, frame: pd.DataFrame, queries: pd.DataFrame) -> None:
+    # What pandas does here makes a Python string of every id.
+    found = pc.is_in(pa.array(frame["query_id"]), value_set=pa.array(queries["query_id"]))
+    stray = frame["query_id"][~found.to_numpy(zero_copy_only=False)]
+    if len(stray):
+        raise InputError(f"Table {name}: question {stray.iloc[0]!r} is not in the table queries.")
+
+
+def _stamps(source: Path, manifest: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the hash, size and time of the file of every table; OSError where one is missing."""
+    found: dict[str, list[Any]] = {}
+    for name, entry in manifest["tables"].items():
+        facts = (source / Path(entry["file"]).name).stat()
+        found[name] = [entry["file"], entry["sha256"], facts.st_size, facts.st_mtime_ns]
+    return found
 
 
 def marked_source(mark: object) -> str:
@@ -395,7 +561,7 @@ def _in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
+def _open_table(folder: Path, name: str, entry: Mapping[str, Any]) -> BufferedReader:
     damaged = f"The run in {folder} is damaged:"
     missing = next((key for key in ("file", "sha256") if entry.get(key) is None), None)
     if missing is not None:
@@ -404,19 +570,31 @@ def _read_table(folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFra
     if Path(file).name != file:
         raise RunFormatError(f"{damaged} table {name} points outside the folder.")
     try:
-        with open_file(folder / file, _LARGEST[".parquet"]) as content:
-            # In pieces: nothing that is not ours is held in memory.
-            if hashlib.file_digest(content, "sha256").hexdigest() != entry["sha256"]:
-                raise RunFormatError(f"{damaged} {shorten(file)} is not the file that was saved.")
-            found = pq.ParquetFile(content).metadata.num_rows
-            if found != entry.get("rows", found):
-                raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
-            content.seek(0)
-            return _in_one_piece(pd.read_parquet(content))
+        return open_file(folder / file, _LARGEST[".parquet"])
     except FileNotFoundError as error:
         raise RunFormatError(f"{damaged} the file of table {name} is missing.") from error
+    except Exception as error:  # a name that somebody else gave can be no name at all
+        raise _unreadable(damaged, name, error) from error
+
+
+def _read_table(content: BufferedReader, folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
+    damaged = f"The run in {folder} is damaged:"
+    try:
+        # In pieces: nothing that is not ours is held in memory.
+        content.seek(0)
+        if hashlib.file_digest(content, "sha256").hexdigest() != entry["sha256"]:
+            raise RunFormatError(f"{damaged} {shorten(entry['file'])} is not the file that was saved.")
+        found = pq.ParquetFile(content).metadata.num_rows
+        if found != entry.get("rows", found):
+            raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
+        content.seek(0)
+        return _in_one_piece(pd.read_parquet(content))
     except RunFormatError:
         raise
     except Exception as error:  # a file made by somebody else can break the reader in any way
-        reason = " ".join(shorten(getattr(error, "strerror", None) or error).split())
-        raise RunFormatError(f"{damaged} table {name} cannot be read ({reason}).") from error
+        raise _unreadable(damaged, name, error) from error
+
+
+def _unreadable(damaged: str, name: str, error: Exception) -> RunFormatError:
+    reason = " ".join(shorten(getattr(error, "strerror", None) or error).split())
+    return RunFormatError(f"{damaged} table {name} cannot be read ({reason}).")

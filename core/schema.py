@@ -464,6 +464,8 @@ def _typed(column: Column, values: pd.Series) -> pd.Series:
 
 def _as_list(value: object) -> list[str] | None:
     """Read a list cell: a list, a tuple, an array, one string, or nothing."""
+    if type(value) is np.ndarray and value.dtype == object:  # as a file is read
+        return [str(one) for one in value]
     if value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA:
         return None
     if isinstance(value, str):

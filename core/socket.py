@@ -268,11 +268,9 @@ class Need:
         """Tell whether the run has at least one row, with a value in the column where one is named."""
         if self.step is not None and self.step in run.manifest.get("steps", {}):
             return True
-        if self.other is not None and len(run[self.other]):
+        if self.other is not None and run.has(self.other):
             return True
-        frame = run[self.table]
-        columns = [self.column] if isinstance(self.column, str) else list(self.column or ())
-        return bool(frame[columns].notna().to_numpy().any()) if columns else len(frame) > 0
+        return run.has(self.table, *([self.column] if isinstance(self.column, str) else self.column or ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def verdict(diagnosis: Diagnosis) -> RunVerdict:
     >>> 1 <= len(verdict(Diagnosis(simulate())).sentences) <= 3
     True
     """
-    if not len(diagnosis.run.queries):
+    if not diagnosis.run.has("queries"):
         return RunVerdict(((Clause("The run has no questions"),),))
     found = [
         one

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from core.conditions import matching
 from core.diagnosis import Diagnosis
@@ -70,42 +71,50 @@ def worklist(diagnosis: Diagnosis) -> pd.DataFrame:
     """Return one row per question, in the run's order: what every diagnostic says of it.
 
     Columns: ``query_id, question, kind``; ``findings``, the titles of the findings that name the question,
-    gravest first, without those that count every case or that chance explains; ``named``, for each finding
-    that names it the place that it gives the question, by key; ``<diagnostic>.<column>`` for every
-    `QuestionColumn`, of diagnostics that do not lack data; and ``reading``, its place (from 1) when the
+    gravest first, without those that count every case or that chance explains; ``<diagnostic>.<column>`` for
+    every `QuestionColumn`, of diagnostics that do not lack data; and ``reading``, its place (from 1) when the
     questions most worth reading come first: by the gravest of ``findings``, their number, and the place that
-    the gravest gives it.
+    the gravest gives it. Kept beside a large saved run (`core.analyses.Analyses.kept`).
     """
-    run, found = diagnosis.run, diagnosis.findings()
+    return diagnosis.kept("worklist", _worklist)
+
+
+def _worklist(diagnosis: Diagnosis) -> pd.DataFrame:
+    run = diagnosis.run
     ids = pd.Index(run.queries["query_id"])
     titles: list[list[str]] = [[] for _ in ids]
-    named: list[dict[str, int]] = [{} for _ in ids]
+    number = np.zeros(len(ids), dtype=int)
     gravest = np.full(len(ids), len(SEVERITIES))
     place = np.zeros(len(ids), dtype=int)
-    for finding in found:
-        title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
-        rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
+    for finding in diagnosis.findings():
         # What chance explains is said of the run, of no question.
         by_chance = finding.tone == UNCLEAR and (finding.p_adjusted or 0.0) > BEYOND_CHANCE
-        telling = finding.n < finding.of and not by_chance
-        for position, row in enumerate(rows):
-            if row < 0:
-                continue
-            named[row][key_of(finding)] = position
-            if telling and not titles[row]:
-                gravest[row], place[row] = severity, position
-            if telling:
-                titles[row].append(title)
-    number = np.array([len(found) for found in titles], dtype=int)
+        if finding.n >= finding.of or by_chance:
+            continue
+        title, severity = title_of(diagnosis, finding), SEVERITIES.index(finding.severity)
+        position = _places(ids, finding)
+        rows = np.flatnonzero(position >= 0)
+        first = rows[number[rows] == 0]
+        gravest[first], place[first] = severity, position[first]
+        number[rows] += 1
+        for row in rows.tolist():
+            titles[row].append(title)
     order = np.lexsort((place, -number, gravest))
     frame = run.queries[["query_id", "question", "kind"]].copy()
     frame["findings"] = pd.Series(titles, index=frame.index, dtype="object")
-    frame["named"] = pd.Series(named, index=frame.index, dtype="object")
     for name, column in columns_of(diagnosis).items():
         analysed = diagnosis[name.partition(".")[0]].queries.set_index("query_id")[column.name]
         frame[name] = analysed.reindex(ids).array
     frame["reading"] = np.argsort(order) + 1
     return frame
+
+
+def _places(ids: pd.Index, finding: Finding) -> NDArray[np.int64]:
+    """Return the place that a finding gives each question, -1 where it does not name it, (n,)."""
+    rows = ids.get_indexer(pd.Index(finding.query_ids, dtype=ids.dtype))
+    found = np.full(len(ids), -1)
+    found[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+    return found
 
 
 def labels(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -158,7 +167,7 @@ def select(
         note=pd.Series([one.note for one in found], index=frame.index, dtype="str"),
     )
     tests: Mapping[str, Callable[[str], Any]] = {
-        "finding": lambda key: [key in named for named in frame["named"]],
+        "finding": lambda key: _places_by(diagnosis, frame, key) >= 0,
         "where": lambda text: frame["query_id"].isin(matching(diagnosis, text)),
         "label": lambda text: frame[_texts(frame)].eq(text).fillna(False).any(axis=1),
         "kind": lambda text: frame["kind"].eq(text).fillna(False),
@@ -217,10 +226,21 @@ def _sorted(diagnosis: Diagnosis, frame: pd.DataFrame, wanted: Filter) -> pd.Dat
     if sort == RUN:
         return frame
     if sort == READING:
-        places = [named.get(wanted.finding, 0) for named in frame["named"]]
+        places = _places_by(diagnosis, frame, wanted.finding)
         return frame.iloc[np.lexsort((frame["reading"], places))]
     name = sort.removeprefix("-")
     return frame.sort_values(name, ascending=not sort.startswith("-"), kind="stable", na_position="last")
+
+
+def _places_by(diagnosis: Diagnosis, frame: pd.DataFrame, key: str) -> NDArray[np.int64]:
+    """Return `_places` of the findings of a key; of several, the last one that names the question says."""
+    ids = pd.Index(frame["query_id"])
+    found = np.full(len(ids), -1)
+    for finding in diagnosis.findings() if key else ():
+        if key_of(finding) == key:
+            place = _places(ids, finding)
+            found = np.where(place >= 0, place, found)
+    return found
 
 
 def worklist_csv(diagnosis: Diagnosis, frame: pd.DataFrame) -> bytes:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
+from plotly.io import from_json
 
 from core import conditions
 from core import worklist as core_worklist
@@ -21,8 +23,10 @@ from core.diagnosis import Diagnosis
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
 from core.report.paired import RunPair, pairs_of
-from core.run import Run
+from core.run import RESULTS, Run
 from core.socket import Finding, Number
+from core.verdict import RunVerdict
+from core.verdict import verdict as verdict_of
 from ui import reviews
 from ui.figures import ready
 from ui.library import SavedRun
@@ -39,9 +43,29 @@ def diagnosis() -> Diagnosis:
 
 
 def once(name: str, compute: Callable[[Diagnosis], _T]) -> _T:
-    """Return ``compute(diagnosis)``, done once for the run and its settings; ``name`` tells results apart."""
-    found: _T = _computed(key(), name, compute, diagnosis())
+    """Return ``compute(diagnosis)``, done once for the run and its settings; ``name`` tells results apart.
+
+    Of a large saved run it is kept for the next server, too (`core.analyses.Analyses.kept`).
+    """
+    found: _T = _computed(key(), name, lambda own: own.kept(f"shown: {name}", compute), diagnosis())
     return found
+
+
+def verdict() -> RunVerdict:
+    """Return the answer before the proof, made of the findings."""
+    found: RunVerdict = _computed(key(), "verdict", verdict_of, diagnosis())
+    return found
+
+
+def drawn(name: str, draw: Callable[[Diagnosis], go.Figure]) -> go.Figure:
+    """Return a figure of the whole run, drawn once and kept as `once` keeps results."""
+
+    def ready_to_show(own: Diagnosis) -> go.Figure:
+        if not own.keeps:
+            return ready(draw(own))
+        return ready(from_json(own.kept(f"figure: {name}", lambda found: draw(found).to_json())))
+
+    return _computed(key(), f"figure {name}", ready_to_show, diagnosis())
 
 
 def worklist() -> pd.DataFrame:
@@ -52,17 +76,24 @@ def worklist() -> pd.DataFrame:
 
 def matching(condition: str) -> tuple[str, ...]:
     """Return the ids of the questions that meet a condition (`core.conditions.where`)."""
-    return once(f"where {condition}", lambda d: conditions.matching(d, condition))
+    found: tuple[str, ...] = _computed(
+        key(), f"where {condition}", lambda own: conditions.matching(own, condition), diagnosis()
+    )
+    return found
 
 
 def numbers(diagnostic: str) -> tuple[Number, ...]:
     """Return the headline numbers of one diagnostic."""
-    return once(f"numbers of {diagnostic}", lambda d: d.numbers(diagnostic))
+    found: tuple[Number, ...] = _computed(
+        key(), f"numbers of {diagnostic}", lambda own: own.numbers(diagnostic), diagnosis()
+    )
+    return found
 
 
 def findings() -> tuple[Finding, ...]:
     """Return what is wrong with the run, most severe first."""
-    return once("findings", lambda d: d.findings())
+    found: tuple[Finding, ...] = _computed(key(), "findings", lambda own: own.findings(), diagnosis())
+    return found
 
 
 def chart(diagnostic: str, figure: str, *data: Any, of: str = "", **arguments: Any) -> Any:
@@ -71,6 +102,10 @@ def chart(diagnostic: str, figure: str, *data: Any, of: str = "", **arguments: A
     ``data`` is what it draws, by default the analysis; ``of`` says which part of the run that is, so that
     figures of two questions are not taken for each other.
     """
+    module = importlib.import_module(f"core.charts.{diagnostic}")
+    if not (data or of):
+        name = f"{diagnostic}.{figure} {sorted(arguments.items())}"
+        return drawn(name, lambda own: getattr(module, figure)(own[diagnostic], **arguments))
     return _figure(key(), diagnostic, figure, of, arguments, data or (diagnosis()[diagnostic],))
 
 
@@ -99,13 +134,14 @@ def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
 
 def open_saved(saved: SavedRun) -> tuple[str, Run]:
     """Return a saved run after its key; RunFormatError or OSError where it cannot be read."""
-    stamp = sorted((one.name, one.stat().st_mtime_ns) for one in saved.folder.iterdir())
+    files = [one for one in saved.folder.iterdir() if one.name != RESULTS]  # which change when it is analysed
+    stamp = sorted((one.name, one.stat().st_mtime_ns) for one in files)
     return f"{_SAVED}{saved.folder} {stamp}", _opened(str(saved.folder), str(stamp))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Opening the run …")
 def _opened(folder: str, stamp: str) -> Run:
-    return Run.load(folder)
+    return Run.open(folder)
 
 
 def key() -> _Key:

@@ -11,14 +11,11 @@ import streamlit as st
 from core import diagnostics
 from core.charts.overview import against_chance
 from core.charts.theme import where_door
-from core.diagnosis import Diagnosis
 from core.socket import BAD, GOOD, REASON, UNCLEAR, UNTRIED, Definition, Diagnostic, Finding, Number
 from core.text.display import DASH, count, number
 from core.verdict import text_of
-from core.verdict import verdict as verdict_of
 from core.worklist import key_of, title_of
 from ui import cached, doors, router, show, sources
-from ui.figures import ready
 from ui.plain import plain
 from ui.state import session
 
@@ -145,7 +142,7 @@ def lacks(name: str) -> str | None:
 
 def verdict() -> None:
     """Draw the verdict: each sentence with links to its proof, and what to do."""
-    said = cached.once("verdict", verdict_of)
+    said = cached.verdict()
     with st.container(border=True):
         for sentence in said.sentences:
             with st.container(gap="xsmall"):
@@ -169,11 +166,7 @@ def _untried() -> None:
 
 def _outcomes(diagnostic: Diagnostic) -> set[str]:
     """Return what became of the fixes that a diagnostic tries; empty where it has nothing to say."""
-
-    def tried(found: Diagnosis) -> set[str]:
-        return {what.outcome for what in diagnostic.tried(found[diagnostic.name]).values()}
-
-    return set() if lacks(diagnostic.name) else cached.once(f"tried {diagnostic.name}", tried)
+    return {one.outcome for one in cached.diagnosis().tried(diagnostic.name).values()}
 
 
 def _proof(diagnostic: str, finding: str = "", paged: bool = True) -> None:
@@ -279,7 +272,7 @@ def overview() -> None:
             if own:
                 cards[diagnostic.name] = _card(own[0], diagnostic.name)
     show.cards([cards[name] for name in gravest(list(cards), cached.findings())[:_CARDS]])
-    drawn = cached.once("against chance", lambda found: ready(against_chance(found)))
+    drawn = cached.drawn("against chance", against_chance)
     if drawn.data:
         # Where fixes were tried, what they did is the one figure that is read first.
         fold = any(_outcomes(one) - {UNTRIED} for one in diagnostics.DIAGNOSTICS)

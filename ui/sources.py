@@ -207,7 +207,8 @@ def panel() -> None:
                 label, icon, colour = BADGES[source]
                 st.markdown(f":{colour}[{icon} {label}]")  # a badge would cut it off
             st.caption(
-                f"{count(len(state.run.queries), 'question')} · {count(len(state.run.passages), 'passage')}"
+                f"{count(state.run.n_rows('queries'), 'question')} · "
+                f"{count(state.run.n_rows('passages'), 'passage')}"
             )
         with st.popover("Change data", icon=":material/swap_horiz:", width="stretch"):
             for door, icon in DOORS.items():

@@ -95,9 +95,8 @@ def _holding(run: Run, group: np.ndarray, read: np.ndarray) -> np.ndarray:
         [text for text in given if _tells([text])] if chosen else []
         for given, chosen in zip(run.queries["reference_answers"], read, strict=True)
     ]
-    texts, holds = run.passages["text"].to_list(), np.zeros(len(group), dtype=bool)
-    for row in np.flatnonzero(read[group]):
-        text = texts[row]
+    rows, holds = np.flatnonzero(read[group]), np.zeros(len(group), dtype=bool)
+    for row, text in zip(rows, run.passages["text"].iloc[rows], strict=True):
         holds[row] = isinstance(text, str) and says(text, references[group[row]])
     return holds
 

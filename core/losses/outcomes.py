@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from core.arrays import Floats
-from core.text.matching import is_correct
+from core.text.matching import is_correct_again
 from core.text.words import words
 
 CORRECT, INCORRECT, ABSTAINED, EMPTY, FAILED, UNJUDGED = STATES = (
@@ -66,10 +66,10 @@ class Judge:
                 found = self.label
             else:
                 # An abstention says no reference: who calls it incorrect agrees.
-                agrees = bool(is_correct(self.labelled, self.references, self.question)) == self.label
-                found = is_correct(answer, self.references, self.question) if agrees else None
+                agrees = bool(is_correct_again(self.labelled, self.references, self.question)) == self.label
+                found = is_correct_again(answer, self.references, self.question) if agrees else None
         else:
-            found = is_correct(answer, self.references, self.question)
+            found = is_correct_again(answer, self.references, self.question)
         return UNJUDGED if found is None else CORRECT if found else INCORRECT
 
 

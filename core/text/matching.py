@@ -135,7 +135,7 @@ def correctness(queries: pd.DataFrame) -> pd.Series:
     """
     columns = (queries[name] for name in ("answer", "reference_answers", "question"))
     found = [
-        _is_correct(answer, tuple(known or ()), question) if isinstance(answer, str) else None
+        is_correct_again(answer, tuple(known or ()), question) if isinstance(answer, str) else None
         for answer, known, question in zip(*columns, strict=True)
     ]
     return queries["correct"].reset_index(drop=True).fillna(pd.Series(found, dtype="boolean"))
@@ -146,8 +146,8 @@ def labelled(queries: pd.DataFrame) -> pd.Series:
     return queries["correct"].notna() | queries["reference_answers"].notna()
 
 
-# Several diagnostics ask it of the answers of one run, one after the other.
-_is_correct = lru_cache(maxsize=131_072)(is_correct)
+# Several diagnostics ask it of the answers of one run, one after the other; references are then a tuple.
+is_correct_again = lru_cache(maxsize=131_072)(is_correct)
 
 
 def says(text: str, references: Sequence[str]) -> bool:

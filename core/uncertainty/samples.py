@@ -97,8 +97,17 @@ class Samples:
     def likeness(self, kind: str) -> Floats:
         """Return how alike all texts are as they are worded, refusals too, shape (n, n)."""
         if kind not in self._likenesses:
-            self._likenesses[kind] = _SIMILARITIES[kind](self)
+            self._likenesses[kind] = self._of_different(kind) if kind in _OF_TEXTS else _OF_REST[kind](self)
         return self._likenesses[kind]
+
+    def _of_different(self, kind: str) -> Floats:
+        """Compare each different text once: many samples are the same, word for word."""
+        place = {text: i for i, text in enumerate(dict.fromkeys(self.texts))}
+        # Equal texts without a word are not alike, so they cannot share a row.
+        if len(place) == len(self.texts) or "empty" in self.status:
+            return _OF_TEXTS[kind](self.texts, self.question)
+        rows = np.array([place[text] for text in self.texts])
+        return _OF_TEXTS[kind]([*place], self.question)[np.ix_(rows, rows)]
 
     def graph(self, kind: str) -> Floats:
         """Return how alike the samples are, without a baseline."""
@@ -146,10 +155,12 @@ def _mean_of_both(entailment: Floats) -> Floats:
     return np.asarray((entailment + entailment.T) / 2)
 
 
-_SIMILARITIES: dict[str, Callable[[Samples], Floats]] = {
-    "jaccard": lambda s: jaccard(s.texts),
-    "rouge_l": lambda s: np.nan_to_num(rouge_l_matrix(s.texts)),
-    "content": lambda s: content(s.texts, s.question),
+_OF_TEXTS: dict[str, Callable[[Sequence[str], str], Floats]] = {
+    "jaccard": lambda texts, _: jaccard(texts),
+    "rouge_l": lambda texts, _: np.nan_to_num(rouge_l_matrix(texts)),
+    "content": content,
+}
+_OF_REST: dict[str, Callable[[Samples], Floats]] = {
     "cosine": lambda s: cosine(s.array("embeddings")),
     "entailment": lambda s: _mean_of_both(s.array("entailment")),
 }

@@ -1,5 +1,8 @@
 """What sessions share: saved runs, as long as their folder is as it was, and nothing else."""
 
+import streamlit as st
+
+from core.analyses import Analyses
 from core.diagnosis import Diagnosis
 from core.run import Run
 from ui import library
@@ -33,3 +36,23 @@ def test_runs_that_are_not_saved_belong_to_their_session(open_app, healthy):
     keys = [state(app).run_key for app in (first, second)]
     assert keys[0] != keys[1] and not any(key.startswith("saved ") for key in keys)
     assert library.saved_runs() == []
+
+
+def test_the_overview_of_a_run_with_kept_results_analyses_nothing(
+    open_app, healthy, recorded, texts, monkeypatch
+):
+    monkeypatch.setattr("core.run.LARGE", 1)
+    asked = []
+    original = Analyses.__getitem__
+    monkeypatch.setattr(Analyses, "__getitem__", lambda own, name: asked.append(name) or original(own, name))
+    first = healthy(open_app())
+    assert "answers" in asked and "influence" in asked
+    asked.clear()
+    st.cache_resource.clear()  # as in a new process
+    second = healthy(open_app())
+    assert asked == [] and texts(second) == texts(first)
+    assert [frame.value.to_json() for frame in second.dataframe] == [
+        frame.value.to_json() for frame in first.dataframe
+    ]
+    # Only what the page shows was read: questions and their number of passages.
+    assert set(state(second).run.tables._frames) <= {"queries"}

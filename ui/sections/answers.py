@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.answers.analysis import REFERENCE, UNKNOWN
+from core.answers.analysis import REFERENCE, UNKNOWN, Answers
 from core.text.display import count
 from ui import cached, questions, show
 from ui.plain import plain, shortened
 from ui.sections import Part
+from ui.state import session
 
 _BADGES = {
     True: ("Correct", ":material/check:", "green"),
@@ -24,14 +25,12 @@ _STATUS = {
 
 def overview() -> bool:
     """Draw what was in the prompt of the incorrect answers, where any is; tell whether it did."""
-    diagnosis = cached.diagnosis()
-    wrong = diagnosis["answers"].incorrect
-    if not len(wrong) or not len(diagnosis.run.passages):
+    n, read, unknown = cached.once("incorrect answers", lambda own: _incorrect(own["answers"]))
+    if not n or not session().the_run.has("passages"):
         return False
-    n, read = len(wrong), int(wrong["evidence_by"].eq(REFERENCE).sum())
     st.subheader(f"Was the evidence in the prompt? {count(n, 'incorrect answer')}", anchor=False)
     show.chart("answers", "evidence_split")
-    if wrong["evidence"].eq(UNKNOWN).any():
+    if unknown:
         st.caption("Mark gold passages (is_gold) to see whether retrieval or the model is at fault.")
     if read:
         st.caption(
@@ -39,6 +38,13 @@ def overview() -> bool:
             "contains the reference answer, which may be by accident."
         )
     return True
+
+
+def _incorrect(answers: Answers) -> tuple[int, int, int]:
+    """Count the incorrect answers, those with evidence by words, and those whose evidence is not known."""
+    wrong = answers.incorrect
+    by_words, unknown = wrong["evidence_by"].eq(REFERENCE), wrong["evidence"].eq(UNKNOWN)
+    return len(wrong), int(by_words.sum()), int(unknown.sum())
 
 
 def part(query_id: str) -> Part:

@@ -161,9 +161,9 @@ def _numbers(found: Losses) -> None:
 
 def overview() -> bool:
     """Draw the ladder where fixes were tried and some answer is judged; tell whether it did."""
-    found = _found()
-    if not (found.n_tried and found.n):
+    n_tried, n = cached.once("losses on the overview", lambda own: (own["losses"].n_tried, own["losses"].n))
+    if not (n_tried and n):
         return False
-    st.subheader(f"Where {count(found.n, 'judged answer is', 'judged answers are')} lost", anchor=False)
+    st.subheader(f"Where {count(n, 'judged answer is', 'judged answers are')} lost", anchor=False)
     show.chart("losses", "loss_ladder")
     return True
