@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import os
@@ -32,11 +33,39 @@ os.environ |= {
 }
 
 
+# What loads the packaged model in a server of its own: who takes it need not be marked one by one.
+SERVERS = {"llama", "ollama_server"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Look for garbage neither while all tests are imported nor in what was imported: that was a quarter of the time
+    of collecting, and is nearly all that there is to look through while tests run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_itemcollected(item):
+    if SERVERS.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.model)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take long, so that at the end no process waits for another."""
+    """Begin with the files that take long, and end with many short ones, so that no process waits for another."""
     long = {item.path for item in items if any(map(item.get_closest_marker, ("e2e", "model", "slow")))}
-    items.sort(key=lambda item: item.path not in long)
+    folder = Path(__file__).parent
+    items.sort(
+        key=lambda item: (
+            item.path not in long,
+            folder / "app" not in item.path.parents,
+            item.path.parent != folder,
+        )
+    )
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,6 +22,7 @@ def blocks(path: Path, language: str) -> list[str]:
     return [code for kind, code in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_in_the_documents_runs(path, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")

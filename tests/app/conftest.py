@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.manifest_scanner import scan_component_manifests
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from core.run import Run
+from tests.app.remembered import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) $x^2$ :smile: **b** # h"
+MEMORY = Memory()
+INSTALLED = cache(scan_component_manifests)  # which packages bring parts of pages: the same for every test
 PAGES = {path.stem: f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))}
 
 
@@ -53,6 +59,12 @@ def make_run(name: str = "Small run", source: str = "live") -> Run:
     )
     repeats = pd.DataFrame({"query_id": ["q1"], "repeat": [1], "answer": ["Raymond Unwin in 1903"]})
     return Run.create({"source": source, "name": name}, queries=queries, passages=passages, repeats=repeats)
+
+
+@pytest.fixture(autouse=True)
+def _remembered(monkeypatch):
+    MEMORY.use(monkeypatch)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", INSTALLED)
 
 
 @pytest.fixture

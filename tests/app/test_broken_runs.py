@@ -60,9 +60,8 @@ BROKEN = {
 }
 
 
-@pytest.fixture
-def broken_runs(tmp_path):
-    runs = tmp_path / "runs"
+def broken_in(runs):
+    """Fill a folder with one good run, all the broken ones, and what is no run."""
     good = make_run("The good one").derive({"run_id": "good"}).save(runs / "good")
     for name, (harm, _) in BROKEN.items():
         shutil.copytree(good, runs / name)
@@ -72,6 +71,16 @@ def broken_runs(tmp_path):
     (runs / "a file").write_text("x")
     (runs / "a folder").mkdir()
     return runs
+
+
+@pytest.fixture
+def broken_runs(tmp_path):
+    return broken_in(tmp_path / "runs")
+
+
+@pytest.fixture(scope="module")
+def broken_to_look_at(tmp_path_factory):
+    return broken_in(tmp_path_factory.mktemp("broken") / "runs")
 
 
 def test_the_list_says_what_is_wrong_with_each_run(broken_runs, open_app, texts, healthy):
@@ -86,7 +95,8 @@ def test_the_list_says_what_is_wrong_with_each_run(broken_runs, open_app, texts,
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_stays_up(page, broken_runs, recorded, open_app, texts, healthy):
+def test_every_page_stays_up(page, broken_to_look_at, recorded, open_app, texts, healthy, monkeypatch):
+    monkeypatch.setenv("LEADLINE_RUNS", str(broken_to_look_at))
     assert "The recorded run" in texts(healthy(open_app(page)))
     # A run whose tables are damaged is told in one sentence.
     assert "is not the file that was saved" in texts(healthy(open_app(page, run="tables")))

@@ -11,11 +11,15 @@ from ui.sources import BADGES
 LABEL = "Composed for demonstration, no model run"
 
 
+@pytest.fixture(scope="module")
+def worked():
+    return verified().renamed("Worked answers")
+
+
 @pytest.fixture
-def composed(tmp_path):
-    run = verified().renamed("Worked answers")
-    run.save(tmp_path / "samples" / "worked_answers")
-    return run
+def composed(tmp_path, worked):
+    worked.save(tmp_path / "samples" / "worked_answers")
+    return worked
 
 
 @pytest.mark.parametrize("page", PAGES)
