@@ -48,6 +48,7 @@ from core.report.paired import comparison_facts, comparison_text, regressions_fa
 from core.report.signals import signal_agreement, signals_facts, signals_text
 from core.report.text import gate, summary_json, summary_text
 from core.run import Run
+from core.serving import serve
 from core.severity import SEVERITIES, policy
 from core.socket import settings_of
 from core.sources.formats import IMPORT_FORMATS, import_file
@@ -98,6 +99,7 @@ def build_app() -> typer.Typer:
         ("signals", _signals, settings),
         ("check", _check, settings),
         ("export", _export, settings),
+        ("dashboard", _dashboard, []),
     ):
         app.command(name, epilog=_SEVERITY if command is _check else None)(with_options(options)(command))
     return app
@@ -303,6 +305,17 @@ def _export(
     run_id = diagnosis.run.run_id
     facts = {"file": str(target), "format": file_format, "bytes": len(content), "run_id": run_id}
     print_json(facts) if as_json else print_text(f"{target}: {len(content):,} bytes.")
+
+
+def _dashboard(
+    run: Annotated[str | None, typer.Argument(help="Folder of a saved run to open.")] = None,
+    port: Annotated[int, typer.Option("--port", help="Port of this machine.", min=1, max=65_535)] = 8501,
+) -> int:
+    """Serve the dashboard to this machine until Ctrl+C; the runs beside RUN are listed, too.
+
+    Without RUN: those in LEADLINE_RUNS, else in the folder runs here.
+    """
+    return serve(run, port, log)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
