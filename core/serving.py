@@ -37,7 +37,7 @@ def command(port: int) -> list[str]:
 
 
 def environment(runs: str | os.PathLike[str] | None = None) -> Mapping[str, str]:
-    """Return the server's environment: runs are in ``runs``, else in ``LEADLINE_RUNS``, else in ``./runs``."""
+    """Return a server's environment: runs are in ``runs``, else ``LEADLINE_RUNS``, else ``./runs``."""
     kept = runs or os.environ.get("LEADLINE_RUNS") or "runs"
     return {**os.environ, "LEADLINE_RUNS": str(Path(kept).resolve())}
 
