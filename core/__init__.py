@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from core.sources.simulation import SimulationOptions, simulate
     from core.uncertainty.mc_dropout import MCDropoutConfidence
     from core.validation import default_chain, validate
+    from core.verdict import RunVerdict
 
 __version__ = "0.2.0"
 
@@ -41,6 +42,7 @@ _HOMES = {
     "uncertainty.mc_dropout": ("MCDropoutConfidence",),
     "conformal": ("CalibrationStore", "ConformalRAG"),
     "validation": ("default_chain", "validate"),
+    "verdict": ("RunVerdict",),
     "llm": ("CompletionCache", "open_llm"),
     "serving": ("show",),
 }
@@ -55,6 +57,7 @@ __all__ = [
     "Game",
     "MCDropoutConfidence",
     "Run",
+    "RunVerdict",
     "SimulationOptions",
     "analyze",
     "attribute",

@@ -49,7 +49,9 @@ def project(wheel, tmp_path_factory):
     subprocess.run([*uv, "pip", "install", "-q", "--python", python, "-c", str(ROOT / "constraints.txt"), str(wheel)], check=True)  # fmt: skip
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEADLINE", "PYTHON"))}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("LEADLINE", "PYTHON"))
+        }
         command = [str(environment / "bin" / words[0]), *words[1:]]
         return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
 
@@ -63,7 +65,11 @@ def test_the_wheel_claims_one_name(wheel):
         assert tops == {"leadline", f"leadline-{core.__version__}.dist-info"}
         texts = {name: files.read(name).decode() for name in names if name.endswith(".py")}
     assert {"leadline/py.typed", "leadline/app/.streamlit/config.toml", "leadline/app/sample_data/questions.jsonl"} <= set(names)  # fmt: skip
-    assert not [name for name, text in texts.items() if re.search(r"^\s*(from|import) (core|ui)\b", text, re.MULTILINE)]
+    assert not [
+        name
+        for name, text in texts.items()
+        if re.search(r"^\s*(from|import) (core|ui)\b", text, re.MULTILINE)
+    ]
     assert not [name for name, text in texts.items() if "python -m core" in text]
     assert not [name for name in names if name.startswith(("leadline/app/sample_data/", "leadline/tests")) and name.endswith(".py")]  # fmt: skip
     assert wheel.stat().st_size < 5_000_000
@@ -71,7 +77,16 @@ def test_the_wheel_claims_one_name(wheel):
 
 def test_the_environment_has_one_package_that_nothing_requires(project):
     folder, _ = project
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "env/bin/python"), "list", "--format", "json"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(folder / "env/bin/python"),
+        "list",
+        "--format",
+        "json",
+    ]
 
     def listed(*options: str) -> set[str]:
         found = subprocess.run([*pip, *options], capture_output=True, text=True, check=True)
@@ -103,8 +118,10 @@ def test_checkout_and_wheel_give_the_same_numbers(project):
 
 
 def test_a_local_model_says_what_to_install(project):
-    folder, run = project
-    result = run("leadline", "analyze", "recorded", "--llm", "embedded", "--model", "some/model", "--out", "runs/new")
+    _, run = project
+    result = run(
+        "leadline", "analyze", "recorded", "--llm", "embedded", "--model", "some/model", "--out", "runs/new"
+    )
     assert result.returncode == 3
     assert 'pip install "leadline[embedded]"' in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
