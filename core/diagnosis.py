@@ -7,8 +7,10 @@ from typing import Any
 
 from core import diagnostics as registered
 from core.analyses import Analyses
+from core.html import card
 from core.run import Run
 from core.socket import Diagnostic
+from core.verdict import RunVerdict, verdict
 
 
 class Diagnosis(Analyses):
@@ -29,3 +31,11 @@ class Diagnosis(Analyses):
         diagnostics: Sequence[Diagnostic] | None = None,
     ) -> None:
         super().__init__(run, settings, registered.DIAGNOSTICS if diagnostics is None else diagnostics)
+
+    def verdict(self) -> RunVerdict:
+        """Return the verdict on the run, one to three sentences; see `core.verdict.verdict`."""
+        return verdict(self)
+
+    def _repr_html_(self) -> str:
+        findings = [(one.severity, one.sentence) for one in self.findings()]
+        return card(self.run.name, findings, self.verdict().texts)

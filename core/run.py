@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from core.errors import InputError, RunFormatError
 from core.files import kept_folder, open_file, read_file, writable_folder, write_atomically
+from core.html import card
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
 from core.text.display import shorten
 from core.text.strict import clean, json_value, read_json
@@ -157,6 +158,11 @@ class Run:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tables)
+
+    def _repr_html_(self) -> str:
+        counts = [(name, f"{len(frame):,} rows") for name, frame in self.tables.items() if len(frame)]
+        kind = f"{self.mark} data" if self.mark else self.data_source
+        return card(f"{self.name} ({kind}, run {self.run_id})", counts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only mappings do not pickle; caches between pages need it.

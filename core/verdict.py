@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.diagnosis import Diagnosis
+from core.analyses import Analyses
+from core.html import card
 from core.severity import SEVERITIES
 from core.socket import BAD, BEYOND_CHANCE, GOOD, UNCLEAR, Finding
 
@@ -51,20 +52,23 @@ class RunVerdict:
         """The sentences as text."""
         return tuple(text_of(sentence) for sentence in self.sentences)
 
+    def _repr_html_(self) -> str:
+        return card("Verdict", lines=[*self.texts, *([f"What to do: {self.advice}"] if self.advice else ())])
+
 
 def text_of(sentence: Sentence) -> str:
     """Return a sentence as text."""
     return ", ".join(clause.text for clause in sentence) + "."
 
 
-def verdict(diagnosis: Diagnosis) -> RunVerdict:
+def verdict(diagnosis: Analyses) -> RunVerdict:
     """Say in one to three sentences what is wrong with a run, what cannot be told and what is in order.
 
     Made from the findings alone; where there are none, it says what is lacking. Findings that matter little
     are left out unless there is room, and those without a clause of their own always. Where nothing is
     seriously wrong, the first sentence says so, or says that nothing can be told from chance.
 
-    >>> from core.run import Run
+    >>> from core.diagnosis import Diagnosis
     >>> from core.sources.simulation import simulate
     >>> 1 <= len(verdict(Diagnosis(simulate())).sentences) <= 3
     True
@@ -126,7 +130,7 @@ def _sentence(topic: Sequence[Finding], opening: str) -> Sentence:
     return tuple(clauses)
 
 
-def _lacking(diagnosis: Diagnosis) -> tuple[Sentence, ...]:
+def _lacking(diagnosis: Analyses) -> tuple[Sentence, ...]:
     """Say that there is nothing to say, and what the diagnostics would need."""
     lacks: dict[str, str] = {}
     for one in diagnosis.diagnostics:

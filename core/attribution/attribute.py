@@ -25,6 +25,7 @@ from core.attribution.pairs import Pair, enough_for_pairs, interacting
 from core.attribution.place import Split, split
 from core.attribution.settling import FIRST, settled
 from core.errors import InputError
+from core.html import card
 from core.stats.designs import held_out, latin_square, random_masks
 
 BUDGET = 32
@@ -65,6 +66,16 @@ class Attribution:
         low, high = self.interval.T
         columns = {"passage": np.arange(len(self.scores)), "score": self.scores, "low": low, "high": high}
         return pd.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"passage {one.passage}", f"{one.score:.3g} ({one.low:.3g} to {one.high:.3g})")
+            for one in self.to_frame().itertuples()
+        ]
+        judged = self.faithfulness
+        told = f"Spearman's ρ {judged.lds:.2f}, n = {judged.n}"
+        said = f"Predicted and measured scores of subsets that were not fitted to: {judged.reason or told}."
+        return card(f"Attribution by {self.method}, {self.n_calls} calls", rows, [said])
 
 
 class Game:

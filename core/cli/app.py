@@ -53,6 +53,7 @@ from core.report.signals import signal_agreement, signals_facts, signals_text
 from core.report.text import Gate, gate, summary_json, summary_text
 from core.report.trend import saved_in, trends
 from core.run import Run
+from core.serving import serve
 from core.severity import SEVERITIES, policy
 from core.socket import settings_of
 from core.sources.formats import IMPORT_FORMATS, import_file
@@ -106,6 +107,7 @@ def build_app() -> typer.Typer:
         ("trend", _trend, []),
         ("labels", _labels, []),
         ("export", _export, settings),
+        ("dashboard", _dashboard, []),
     ):
         app.command(name, epilog=_SEVERITY if command is _check else None)(with_options(options)(command))
     return app
@@ -392,6 +394,17 @@ def _export(
     known = exporters(reviews.combined(reviews.read_all(Path(run).parent, diagnosis.run.run_id)))
     facts = {"format": file_format, "run_id": diagnosis.run.run_id}
     _write(target, known[file_format].write(diagnosis), facts, as_json)
+
+
+def _dashboard(
+    run: Annotated[str | None, typer.Argument(help="Folder of a saved run to open.")] = None,
+    port: Annotated[int, typer.Option("--port", help="Port of this machine.", min=1, max=65_535)] = 8501,
+) -> int:
+    """Serve the dashboard to this machine until Ctrl+C; the runs beside RUN are listed, too.
+
+    Without RUN: those in LEADLINE_RUNS, else in the folder runs here.
+    """
+    return serve(run, port, log)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import BackendError
-from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder, quiet
+from core.llm.packaged import PACKAGED_EMBEDDER, packaged_embedder, quiet, require_local_models
 
 _MODELS_KEPT = 2
 _MOST_BYTES = 256 * 2**20
@@ -131,6 +131,7 @@ class SentenceEmbedder:
 
     def _ready(self) -> Any:
         if self._loaded is None:
+            require_local_models(f"The embedding model {self.name}")
             from sentence_transformers import SentenceTransformer
 
             packaged = self._model is None

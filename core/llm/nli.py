@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from core.errors import BackendError
-from core.llm.packaged import quiet
+from core.llm.packaged import quiet, require_local_models
 from core.llm.structured import Ask, generate_json_batch
 from core.llm.types import LLM, Message
 
@@ -113,6 +113,7 @@ class CrossEncoderNLI:
     def _load(self) -> None:
         if self._loaded is not None:
             return
+        require_local_models(f"The NLI model {self._model}")
         from sentence_transformers import CrossEncoder
 
         try:

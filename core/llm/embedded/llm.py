@@ -26,7 +26,13 @@ from core.llm.embedded.decoding import (
 from core.llm.embedded.loading import ChatFormat
 from core.llm.embedded.scoring import Prompts, Recorder, batches, fitting, left_padded, together
 from core.llm.embedded.screen import Screen
-from core.llm.packaged import PACKAGED_MODEL, converted_model, fingerprint, quiet
+from core.llm.packaged import (
+    PACKAGED_MODEL,
+    converted_model,
+    fingerprint,
+    quiet,
+    require_local_models,
+)
 from core.llm.types import (
     CANCEL_SECONDS,
     Capabilities,
@@ -87,6 +93,7 @@ class EmbeddedLLM:
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, got {batch_size}.")
         self.name = PACKAGED_MODEL if model is None else model
+        require_local_models(f"The model {self.name}")
         self._source = str(converted_model()) if self.name == PACKAGED_MODEL else self.name
         self._device = loading.choose_device(device)
         self._dtype = loading.best_dtype(self._device) if dtype == "auto" else dtype

@@ -49,7 +49,7 @@ def test_gzip_bomb_stops_at_the_limit(monkeypatch):
     monkeypatch.setattr(encoding, "MAX_BYTES", 1_000_000)
     packed = gzip.compress(b"0" * 5_000_000, mtime=0)
     assert len(packed) < 10_000
-    with pytest.raises(InputError, match="larger than the limit of 1 MB"):
+    with pytest.raises(InputError, match="holds more than 1 MB unpacked"):
         read_source(packed, "bomb.gz")
 
 

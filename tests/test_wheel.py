@@ -1,0 +1,162 @@
+"""The wheel in an empty environment, used from a folder that has a package `core` of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import core
+from core.diagnosis import Diagnosis
+from core.report.text import summary_json
+from core.run import Run
+from core.serving import app_folder, environment, show
+from core.sources.simulation import simulate
+from core.text.strict import json_value
+
+ROOT = Path(__file__).parent.parent
+RECORDED = "sample_data/recorded_run_short"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    # Building leaves files behind; a clean copy also shows that nothing untracked is needed.
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".venv", ".git", "build", "__pycache__", ".*_cache", "runs", "tests", "bench"))  # fmt: skip
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=source, check=True, capture_output=True)  # fmt: skip
+    (found,) = (source / "build/wheel").glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(wheel, tmp_path_factory):
+    """A folder with another `core`, and how to run a command of the environment in it."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "core").mkdir()
+    (folder / "core/__init__.py").write_text("raise RuntimeError('This is the package of the user.')\n")
+    uv, environment = [sys.executable, "-m", "uv"], folder / "env"
+    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, str(environment)], check=True)
+    python = str(environment / "bin/python")
+    subprocess.run([*uv, "pip", "install", "-q", "--python", python, "-c", str(ROOT / "constraints.txt"), str(wheel)], check=True)  # fmt: skip
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("LEADLINE", "PYTHON"))
+        }
+        command = [str(environment / "bin" / words[0]), *words[1:]]
+        return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
+
+    return folder, run
+
+
+def test_the_wheel_claims_one_name(wheel):
+    with zipfile.ZipFile(wheel) as files:
+        names = files.namelist()
+        tops = {name.split("/")[0] for name in names}
+        assert tops == {"leadline", f"leadline-{core.__version__}.dist-info"}
+        texts = {name: files.read(name).decode() for name in names if name.endswith(".py")}
+    assert {"leadline/py.typed", "leadline/app/.streamlit/config.toml", "leadline/app/sample_data/questions.jsonl"} <= set(names)  # fmt: skip
+    assert not [
+        name
+        for name, text in texts.items()
+        if re.search(r"^\s*(from|import) (core|ui)\b", text, re.MULTILINE)
+    ]
+    assert not [name for name, text in texts.items() if "python -m core" in text]
+    assert not [name for name in names if name.startswith(("leadline/app/sample_data/", "leadline/tests")) and name.endswith(".py")]  # fmt: skip
+    assert wheel.stat().st_size < 5_000_000
+
+
+def test_the_environment_has_one_package_that_nothing_requires(project):
+    folder, _ = project
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(folder / "env/bin/python"),
+        "list",
+        "--format",
+        "json",
+    ]
+
+    def listed(*options: str) -> set[str]:
+        found = subprocess.run([*pip, *options], capture_output=True, text=True, check=True)
+        return {one["name"] for one in json.loads(found.stdout)}
+
+    assert listed("--not-required") == {"leadline"}
+    assert not {"torch", "transformers", "ray", "core"} & listed()
+
+
+def test_public_names_are_there_and_documented(project):
+    _, run = project
+    code = "import json, leadline as ll; print(json.dumps({n: bool(getattr(ll, n).__doc__) for n in ll.__all__})); print(ll.__version__)"
+    result = run("python", "-W", "error", "-c", code)
+    documented, version = result.stdout.splitlines()
+    assert json.loads(documented) == dict.fromkeys(core.__all__, True)
+    assert version == core.__version__
+
+
+def test_checkout_and_wheel_give_the_same_numbers(project):
+    folder, run = project
+    shutil.copytree(ROOT / RECORDED, folder / "recorded")
+    result = run("leadline", "summary", "recorded", "--json")
+    assert result.returncode == 0, result.stderr
+    there = json.loads(result.stdout)
+    here = json_value(summary_json(Diagnosis(Run.load(ROOT / RECORDED))))
+    assert there == json.loads(json.dumps(here))
+    run_id = run("python", "-c", "import leadline; print(leadline.simulate().run_id)").stdout.strip()
+    assert run_id == simulate().run_id
+
+
+def test_a_local_model_says_what_to_install(project):
+    _, run = project
+    result = run(
+        "leadline", "analyze", "recorded", "--llm", "embedded", "--model", "some/model", "--out", "runs/new"
+    )
+    assert result.returncode == 3
+    assert 'pip install "leadline[embedded]"' in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_show_serves_the_dashboard_of_the_wheel(project):
+    _, run = project
+    code = """
+import sys, urllib.request, leadline
+shown = leadline.show(leadline.simulate(), runs="shown", browser=False)
+again = leadline.show(leadline.simulate(), runs="shown", browser=False)
+assert again.url == shown.url and again.server is shown.server
+print(shown.url, urllib.request.urlopen(shown.url.split("?")[0] + "_stcore/health").read().decode())
+print(shown._repr_html_())
+shown.stop()
+"""
+    result = run("python", "-c", code)
+    assert result.returncode == 0, result.stderr
+    first, link = result.stdout.splitlines()
+    assert first.endswith(f"/?run={simulate().run_id} ok")
+    assert link == f'<a href="{first.split()[0]}" target="_blank">{first.split()[0]}</a>'
+
+
+def test_show_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LEADLINE_RUNS", raising=False)
+    assert app_folder() == ROOT
+    assert environment()["LEADLINE_RUNS"] == str(tmp_path / "runs")
+    monkeypatch.setenv("LEADLINE_RUNS", str(tmp_path / "kept"))
+    assert environment()["LEADLINE_RUNS"] == str(tmp_path / "kept")
+    assert environment(tmp_path / "other")["LEADLINE_RUNS"] == str(tmp_path / "other")
+    run = simulate()
+    shown = show(run, browser=False)
+    try:
+        assert Run.load(tmp_path / "kept" / run.run_id).run_id == run.run_id
+        assert urllib.request.urlopen(shown.url.split("?")[0] + "_stcore/health").status == 200
+    finally:
+        shown.stop()
