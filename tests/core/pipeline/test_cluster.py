@@ -109,13 +109,17 @@ def test_kills_of_workers_nodes_and_the_driver_repeat_no_finished_call(cluster, 
         folder.mkdir()
         runs += 1
         driver, at = Driver(cluster, folder, N, 2), 0
-        while driver.process.poll() is None:
-            n = len(calls(folder))
-            if left and n >= at and n and killed(left[-1], cluster, driver, folder):
-                done[left.pop()] += 1
-                at = len(calls(folder)) + dice.randint(5, 40)
-            time.sleep(0.01)
-        assert driver.process.returncode == 0
+        try:
+            while driver.process.poll() is None:
+                n = len(calls(folder))
+                if left and n >= at and n and killed(left[-1], cluster, driver, folder):
+                    done[left.pop()] += 1
+                    at = len(calls(folder)) + dice.randint(5, 40)
+                    (tmp_path / "kills").write_text(f"{dict(done)} in {runs} runs")
+                time.sleep(0.01)
+        finally:
+            driver.process.kill()
+        assert driver.process.wait() == 0
         assert repeated(folder) == []
         result = Run.load(folder / "run")
         assert result.manifest["complete"] and same_tables(result, expected)
