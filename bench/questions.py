@@ -1,8 +1,8 @@
 """How many questions each headline number needs: half of its 95 % interval in simulated runs.
 
-Run from the repository root: ``PYTHONPATH=. python bench/questions.py``. A row is a headline number, a column a
-size of run; a cell is the median, over runs with different seeds, of half the width of the interval. The last
-two columns are the questions for ±0.1 and ±0.05, from the largest size, since the width falls as 1/√n.
+Run from the repository root: ``PYTHONPATH=. python bench/questions.py``. A row is a headline number, a column
+a size of run; a cell is the median, over runs with different seeds, of half the width of the interval. The
+last two columns are the questions for ±0.1 and ±0.05, from the largest size: the width falls as 1/√n.
 docs/how-to/questions.md holds the table.
 """
 
