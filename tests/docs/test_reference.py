@@ -22,7 +22,13 @@ PAGES = reference.pages()
 SETTINGS, COMMANDS = PAGES["reference/settings.md"], PAGES["reference/command-line.md"]
 FINDINGS = PAGES["how-to/act-on-findings.md"]
 # Findings that say that something is in order: there is nothing to do.
-IN_ORDER = {"certificate", "stops_incorrect", "reliable_objection", "confidence_ranks", "wrong_answers_stopped"}
+IN_ORDER = {
+    "certificate",
+    "stops_incorrect",
+    "reliable_objection",
+    "confidence_ranks",
+    "wrong_answers_stopped",
+}
 # Set by others for programs in general; nobody sets them for this one.
 OTHERS = {"LOCALAPPDATA", "XDG_CACHE_HOME"}
 
@@ -137,5 +143,7 @@ Plain.
 
 def test_an_entry_shows_how_to_import_it():
     entry = entry_markdown("core.conformal.conformal_threshold")
-    assert entry.startswith("### conformal_threshold\n\n```text\nfrom core.conformal import conformal_threshold\n")
+    assert entry.startswith(
+        "### conformal_threshold\n\n```text\nfrom core.conformal import conformal_threshold\n"
+    )
     assert "conformal_threshold(scores, alpha" in entry

@@ -51,7 +51,9 @@ def test_every_page_is_built_and_has_one_heading_of_the_first_level(site):
 def test_nothing_is_fetched_from_elsewhere(site):
     for path in site.rglob("*.html"):
         html = path.read_text(encoding="utf-8")
-        fetched = re.findall(r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=[\"']?(https?:[^\s\"'>]+)", html)
+        fetched = re.findall(
+            r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=[\"']?(https?:[^\s\"'>]+)", html
+        )
         assert not fetched, path.name
         # A diagram would make the browser load its library from elsewhere.
         assert 'class="mermaid"' not in html, path.name
