@@ -19,7 +19,11 @@ def entry_markdown(path: str) -> str:
 
 
 def docstring_markdown(text: str) -> str:
-    """Return a docstring: headings of sections as bold lines, named things as a list, examples as code."""
+    """Return a docstring: headings of sections as bold lines, named things as a list, examples as code.
+
+    >>> docstring_markdown("Return ``a``.")
+    'Return `a`.'
+    """
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
     parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", text, flags=re.MULTILINE)
     done = [_prose(parts[0])]
