@@ -8,7 +8,7 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary screenshots wheel clean help
+.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary docs screenshots wheel clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -19,7 +19,8 @@ help:
 	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
 	@echo "make bench-quick  the same on less data, in five minutes"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
-	@echo "make glossary     docs/glossary.md from the definitions in the code"
+	@echo "make glossary     the glossary and the other pages that are made from the code"
+	@echo "make docs         the documentation as a site in build/site, warnings as errors"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
 	@echo "make wheel        the package leadline, in build/wheel"
 	@echo "make clean        remove everything that can be made again"
@@ -68,7 +69,10 @@ mutants: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.mutants --sample $(SAMPLE)
 
 glossary: $(VENV)/.installed
-	$(BIN)/python -m core.report.glossary > docs/glossary.md
+	$(BIN)/python -m core.report.reference docs
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/zensical build --strict --clean
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python tests/e2e/screenshots.py

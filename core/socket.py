@@ -361,9 +361,10 @@ class Diagnostic:
     ``name`` is also that of its package, page, section, step and tests; ``question`` the one that it answers.
     ``analyse(diagnosis)`` returns anything frozen whose ``queries`` has one row per question in the run's
     order, with ``query_id`` and ``columns``; no model is called. It may read the analyses named in ``reads``,
-    and no others. ``numbers`` and ``findings`` take it: always the same keys; and what is wrong. Without all
-    of ``needs`` there is nothing to say. ``figures`` are the two that say most, or one: functions of
-    ``core.charts.<name>`` that draw the analysis.
+    and no others. ``numbers`` and ``findings`` take it: always the same keys; and what is wrong. ``finds``
+    names every finding there can be, each one of ``definitions``. Without all of ``needs`` there is nothing
+    to say. ``figures`` are the two that say most, or one: functions of ``core.charts.<name>`` that draw the
+    analysis.
 
     ``step`` is what must be asked of a model: a frozen dataclass of options, see `core.pipeline.steps.Step`.
     ``group`` is the menu of its page: `WHY` or `TRUST`. ``recover`` gives further rows of
@@ -382,6 +383,7 @@ class Diagnostic:
     reads: tuple[str, ...] = ()
     exports: tuple[Export, ...] = ()
     definitions: tuple[Definition, ...] = ()
+    finds: tuple[str, ...] = ()
     columns: tuple[QuestionColumn, ...] = ()
     figures: tuple[str, ...] = ()
     step: Any = None

@@ -107,6 +107,8 @@ RULES = {
     "core.charts core.{d}",
     "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
+    # The pages of the reference are made of everything that a user can name.
+    "core.report.reference": "core.schema core.socket core.diagnostics core.report core.cli",
     "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
     "core.diagnostics core.report core.reviews core.serving core.cli.calibrate core.cli.validate",
     # A command that has no meaning without its diagnostics: it fills the store of a calibration.

@@ -12,7 +12,7 @@ from core.diagnostics import DIAGNOSTICS
 from core.report.glossary import glossary_markdown
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "sample_data/README.md", *sorted((ROOT / "docs").glob("*.md"))]  # fmt: skip
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "sample_data/README.md", *sorted((ROOT / "docs").rglob("*.md"))]  # fmt: skip
 # Not needed to run anything: tests/core/own_rag/test_own_rag_frameworks.py runs these, and says what is not there.
 FRAMEWORKS = re.compile(r"^from (langchain_core|llama_index|haystack)\b", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -22,8 +22,16 @@ def blocks(path: Path, language: str) -> list[str]:
     return [code for kind, code in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
+# tests/docs/test_tutorials.py runs these, with their commands.
+FOLLOWED = {p for p in DOCUMENTS if p.parent.name == "tutorials" or p.stem == "threshold"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path",
+    [p for p in DOCUMENTS if blocks(p, "python") and p not in FOLLOWED],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
 def test_python_in_the_documents_runs(path, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data")
     monkeypatch.chdir(tmp_path)

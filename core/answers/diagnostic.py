@@ -20,6 +20,7 @@ DEFINITIONS = (
     Definition("evidence", "Evidence", "Whether all gold passages of the question were in the prompt, and whether the first passage is one. Where no gold passage is known: whether a passage contains the reference answer, which may be by accident.",
         undefined_when="neither gold passages nor reference answers are known, or the reference answer is a yes or no"),
     Definition("wrong_answers", "Incorrect answers", "The answer was judged wrong, or does not contain a reference answer.",
+        advice="Where the evidence was not in the prompt, retrieval lost the answer; where it was, order, distracting passages or the model did. Try the fixes to see which.",
         undefined_when="there is no label, and no reference answer or an answer that is empty or an abstention"),
     Definition("no_answer", "No answer", "The baseline is empty, abstains (a refusal or \"I don't know\"), or the model call failed.",
         advice="Read the reasons in the workbench: token limits, content filters and failed calls are named there."),
@@ -194,6 +195,7 @@ ANSWERS = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=("wrong_answers", "no_answer", "empty_baselines"),
     figures=("evidence_split",),
     definitions=DEFINITIONS,
     columns=(

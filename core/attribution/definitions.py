@@ -29,7 +29,8 @@ METRICS = by_name(
         "The 95 % interval of the LDS lies above 0. Else do not read the bars of this answer; with fewer than 16 subsets "
         "it cannot be told of a single answer.",
         direction="no by mistake in at most 1 of 40 answers whose scores say nothing",
-        undefined_when="the LDS is undefined"),
+        undefined_when="the LDS is undefined",
+        advice="Do not read these bars. Measure more subsets of the passages, where there are more, or read the claims."),
     Definition("concordance", "Removals told apart",
         "Of two removals, how often the scores say which one changes the answer more.",
         formula="share of pairs of held-out subsets in the right order, predicted ties half", range="[0, 1]",

@@ -92,6 +92,7 @@ ATTRIBUTION = Diagnostic(
     analyse=lambda diagnosis: diagnosis.once(analyse),
     numbers=numbers,
     findings=findings,
+    finds=("readable", "either", "both", "near_duplicates", "slot_share"),
     needs=(
         Need("passages", "The run has no passages."),
         Need(

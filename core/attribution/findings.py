@@ -42,8 +42,7 @@ def _readable(analysis: AttributionAnalysis) -> Sequence[Finding]:
                 f"In {part(of - can, of, 'question')} the bars of influence cannot be read: that they "
                 "predict removals cannot be told from chance.",
                 of - can, of, wilson_interval(1 - can / of, of),
-                advice="Do not read these bars. Measure more subsets of the passages, where there are "
-                "more, or read the claims.",
+                advice=METRICS["readable"].advice,
                 query_ids=ids, tone=UNCLEAR, label="Bars cannot be read", reads="whose bars cannot be read",
                 clause=f"in {part(of - can, of, 'question')} the bars of influence cannot be read",
             ),

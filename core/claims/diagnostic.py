@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.analyses import Analyses
 from core.claims.analysis import ClaimsAnalysis, analyse_claims
-from core.claims.definitions import DEFINITIONS, QUADRANT
+from core.claims.definitions import DEFINITIONS, QUADRANT, STATES
 from core.claims.layout import layout_of
 from core.claims.matrix import DEFAULT_SUPPORT, FRAGILE, UNSCORED, UNSUPPORTED
 from core.claims.quadrants import quadrant_counts
@@ -105,7 +105,7 @@ def _fragile(claims: ClaimsAnalysis) -> list[Finding]:
     return _counted(
         FRAGILE, table["query_id"][fragile].value_counts(sort=True).index, by_answer[True],
         by_answer.sum(axis=1), "supported claim", "", "only one supporting passage.", NOTE,
-        advice="Nothing confirms that passage. Where it matters, check the claim against a second source.",
+        advice=STATES[FRAGILE].advice,
         label="Claim with one source", reads="with a claim that only one passage supports",
     )  # fmt: skip
 
@@ -203,6 +203,7 @@ CLAIMS = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=(UNSUPPORTED, UNSCORED, FRAGILE),
     reads=("influence",),
     settings=(SUPPORT,),
     needs=(

@@ -13,7 +13,7 @@ from core.arrays import Floats
 from core.calibration.in_use import COLUMNS, THRESHOLD_SETTING, in_use, threshold_in_use
 from core.calibration.weighted import RANGES, THRESHOLD
 from core.confidence.analysis import ConfidenceAnalysis, analyse_confidence
-from core.confidence.definitions import DEFINITIONS, METRICS
+from core.confidence.definitions import DEFINITIONS, FINDINGS, METRICS
 from core.confidence.findings import findings, numbers
 from core.confidence.step import ConfidenceStep
 from core.errors import InputError
@@ -60,6 +60,7 @@ CONFIDENCE = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=tuple(FINDINGS),
     reads=EARLIER,
     settings=(THRESHOLD_SETTING,),
     needs=(

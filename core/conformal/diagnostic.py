@@ -10,7 +10,7 @@ import pandas as pd
 from core.analyses import Analyses
 from core.calibration.in_use import WEIGHTS_SETTING, in_use
 from core.conformal.analysis import OWN, ConformalAnalysis, analyse_conformal, nothing_known, truth_of
-from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS
+from core.conformal.definitions import DEFAULT_ALPHA, DEFINITIONS, FINDINGS
 from core.conformal.findings import findings, numbers, recover
 from core.conformal.promises import Calibration
 from core.conformal.step import ConformalStep
@@ -85,6 +85,7 @@ CONFORMAL = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=tuple(FINDINGS),
     reads=EARLIER,
     settings=(ALPHA, WEIGHTS_SETTING),
     needs=(

@@ -44,7 +44,9 @@ METRICS = by_name(
         formula="DCG of the order of retrieval / DCG of the order of influence; gain = influence, "
         "discount 1 / log2(1 + rank)", range="(0, 1]",
         direction="higher = what the model uses comes first; compare with its chance level, not with 0",
-        undefined_when="the influences sum to 0", source="Järvelin & Kekäläinen 2002"),
+        undefined_when="the influences sum to 0", source="Järvelin & Kekäläinen 2002",
+        advice="Where the order of use cannot be told from a random one, give fewer or shorter passages, so that each matters more, or "
+        "ask more questions."),
     Definition("influence_ndcg_excess", "Excess over chance",
         "How much of the nDCG that is possible beyond chance the retriever reaches, over the run.",
         formula="(mean nDCG − mean by chance) / (1 − mean by chance)", range="at most 1",

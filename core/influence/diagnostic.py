@@ -9,7 +9,7 @@ import pandas as pd
 from core.analyses import Analyses
 from core.influence.analysis import InfluenceAnalysis, analyse
 from core.influence.definitions import DEFAULT_THRESHOLD, DEFINITIONS
-from core.influence.findings import findings
+from core.influence.findings import FINDS, findings
 from core.influence.measures import MEASURES, ROUGE
 from core.influence.recovery import recover
 from core.influence.step import InfluenceStep
@@ -111,6 +111,7 @@ INFLUENCE = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=FINDS,
     settings=(THRESHOLD, AS_PUBLISHED, MEASURE),
     reads=("attribution",),
     needs=(

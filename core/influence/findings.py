@@ -62,6 +62,7 @@ _WORDINGS = {
         "where one passage carries the answer", NOTE, "dominance", False,
     ),
 }  # fmt: skip
+FINDS = ("influence_ndcg", *_WORDINGS, *REASONS, "reported_verdicts")
 
 
 def findings(analysis: InfluenceAnalysis) -> tuple[Finding, ...]:

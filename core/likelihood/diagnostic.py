@@ -141,6 +141,7 @@ LIKELIHOOD = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=tuple(MODES),
     reads=("answers", "influence"),
     needs=(
         Need(

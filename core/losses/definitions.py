@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.losses.arms import ARMS
+from core.losses.arms import ARMS, FEWER, REVERSED
 from core.losses.ladder import (
     ABSENT,
     BURIED,
@@ -13,6 +13,7 @@ from core.losses.ladder import (
     DOUBTFUL,
     GROUNDED,
     LUCK,
+    PIPELINE,
     PLACE,
     READING,
     RETRIEVAL,
@@ -51,6 +52,12 @@ CAUSES: Mapping[str, Cause] = {
     DOUBTFUL: Cause("the judging of answers", False, "state the reference answer, or rightly say that they do not know",
         "Read these answers and correct the labels or the reference answers first."),
 }  # fmt: skip
+# What a fix that helps asks for; no product has a gold passage, so the first four are limits.
+_ADVICE = {
+    **{arm: CAUSES[stage].advice for arm, stage in PIPELINE.items()},
+    FEWER: "Lower k, and compare the two runs.",
+    REVERSED: "Put the best passage last, and compare the two runs.",
+}
 
 
 def _stage(name: str, meaning: str, advice: str = "") -> Definition:
@@ -70,9 +77,10 @@ DEFINITIONS = (
     _stage(WITHOUT, "Right, and the answer without any passage is right, too: the model knew it."),
     _stage(LUCK, "Right, but not under the placebo: another order of the other passages loses it."),
     _stage(UNSPLIT, "Right; the placebo was not asked, or its answer could not be judged."),
-    *(Definition(arm.name, arm.title, arm.meaning, ARM) for arm in ARMS),
+    *(Definition(arm.name, arm.title, arm.meaning, ARM, advice=_ADVICE.get(arm.name, "")) for arm in ARMS),
     Definition("losses", "Where answers are lost", "The first fix, in the order of the pipeline, that fixes an answer is where it was lost.",
-        formula="documents → gold added → gold first → gold alone → gold sentences alone", undefined_when="the answer is not judged"),
+        formula="documents → gold added → gold first → gold alone → gold sentences alone", undefined_when="the answer is not judged",
+        advice="Work on the stage that loses most, and compare its fix with the placebo."),
     Definition("net", "Net gain of a fix", "Answers that the fix makes right, less those that it breaks.", unit="answers", direction="higher = the fix helps",
         formula="fixed − broken; 95 % interval of two paired shares; exact McNemar test against the run and against the placebo (and of gold sentences against gold alone), the largest p-value, Holm over all fixes",
         undefined_when="the fix was not tried", source="McNemar 1947; Bonett & Price 2012"),

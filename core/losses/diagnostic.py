@@ -62,6 +62,7 @@ LOSSES = Diagnostic(
     analyse=analyse_losses,
     numbers=numbers,
     findings=findings,
+    finds=("losses", *(arm.name for arm in ARMS if arm.fix)),
     needs=(
         Need("passages", "The run has no passages."),
         Need(

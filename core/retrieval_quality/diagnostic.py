@@ -181,6 +181,7 @@ RETRIEVAL_QUALITY = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=("hit_at_1", "gold_most_influential", "missed_evidence"),
     reads=("influence",),
     needs=(
         Need(

@@ -20,6 +20,7 @@ from core.uncertainty.definitions import (
     DEFAULT_STABLE,
     DEFINITIONS,
     FAILS,
+    FINDINGS,
     PASSES,
     STABLE,
     UNDEFINED,
@@ -174,6 +175,7 @@ UNCERTAINTY = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=tuple(FINDINGS),
     reads=("claims",),
     settings=(STABLE_FROM, BY_EMBEDDING),
     needs=(

@@ -267,6 +267,7 @@ VALIDATION = Diagnostic(
     analyse=_analyse,
     numbers=numbers,
     findings=findings,
+    finds=tuple(FINDINGS),
     reads=("answers",),
     needs=(Need("verdicts", "Not validated: no validator has checked the answers against their passages."),),
     exports=(

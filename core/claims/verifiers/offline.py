@@ -93,7 +93,8 @@ class OfflineVerifier:
     half. Yes or no is never supported.
 
     It measures whether a passage is *about* what the claim says, which is weak evidence of whether it
-    *supports* it (`packaged_figures`; docs/claims.md). For hard claims use `JudgeVerifier` or `NLIVerifier`.
+    *supports* it (`packaged_figures`; docs/how-to/verifier.md). For hard claims use `JudgeVerifier` or
+    `NLIVerifier`.
     """
 
     name = "offline"

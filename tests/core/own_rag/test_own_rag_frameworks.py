@@ -1,4 +1,4 @@
-"""The examples of docs/own_rag.md with the real packages, and each framework before a real model."""
+"""The examples of docs/how-to/own-rag.md with the real packages, and each framework before a real model."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 import core
 from core.influence import analyse
 
-DOCUMENT = Path(__file__).parents[3] / "docs/own_rag.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/how-to/own-rag.md"
 TEXTS = ["The canal was opened in 1893.", "The canal is 6.4 km long.", "Coffee grows on the slopes."]
 QUESTION = "When was the canal opened?"
 

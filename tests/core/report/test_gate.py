@@ -45,7 +45,7 @@ def test_what_is_unclear_is_listed_at_every_severity():
 
 
 def test_the_policy_is_the_one_of_the_documentation():
-    assert policy() in Path("docs/numbers.md").read_text(encoding="utf-8")
+    assert policy() in Path("docs/explanation/many-tests.md").read_text(encoding="utf-8")
 
 
 def test_the_policy_is_in_the_help_of_check(capsys):

@@ -513,7 +513,7 @@ def test_a_partly_simulated_file_of_any_format_makes_a_simulated_run(name):
 
 
 def test_the_document_names_every_format_and_every_loss():
-    text = " ".join((ROOT / "docs/formats.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "docs/reference/formats.md").read_text(encoding="utf-8").split())
     for name, file_format in FORMATS.items():
         assert f"`{name}`" in text and file_format.title in text
         for loss in file_format.losses:
