@@ -30,6 +30,7 @@ from core.run import Run
 
 HERE, RAY = "here", "ray"
 _SCHEME = "ray://"
+_PACKAGE = Path(__file__).parents[1]
 _SHARE = 16  # most questions, or batches of them, that wait at a worker; each takes its rows along
 _DEATHS = 3  # of workers with one and the same question alone, before it is given up
 _LOCAL = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
@@ -133,14 +134,16 @@ def _connected(ray: Any, place: Place) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told
     options: dict[str, Any] = {
         "address": place.on,
-        "runtime_env": {"py_modules": [str(Path(__file__).parents[1])]},
+        "runtime_env": {"py_modules": [str(_PACKAGE)]},
     }
     if place.on == RAY:
-        address = os.environ.get("RAY_ADDRESS", "local")
-        options = {"address": address, **_LOCAL}
-        if address == "local":
+        options |= {"address": os.environ.get("RAY_ADDRESS", "local"), **_LOCAL}
+        if options["address"] == "local":
             # A worker that waits for a server needs no processor of its own.
             options["num_cpus"] = max(place.workers or 0, os.cpu_count() or 1)
+            # Workers of this machine find the package where this process has it.
+            paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+            options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}}
     try:
         with _own_signals():
             ray.init(**options)
@@ -261,7 +264,10 @@ class _Cluster:
             at, is_turn = self._replies.pop(ref)
             try:
                 result = self._ray.get(ref)
-            except self._ray.exceptions.RayActorError:
+            except self._ray.exceptions.RayActorError as error:
+                if error.actor_init_failed:  # Ray does not try that again
+                    last = str(error).strip().split("\n")[-1]
+                    raise BackendError(f"A worker could not start: {last.removesuffix('.')}.") from error
                 lost += self._lost(at)
                 continue
             if is_turn:

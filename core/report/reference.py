@@ -90,6 +90,9 @@ VARIABLES = (
         "none",
     ),
     Variable("LEADLINE_RAY", "Offers a Ray cluster on the Live page: its address, or `local`.", "not set"),
+    Variable(
+        "RAY_ADDRESS", "Cluster that `--on ray` joins instead of starting Ray on this machine.", "not set"
+    ),
     Variable("LEADLINE_SAMPLES", "Folder with the sample questions and the recorded runs.", "`sample_data/`"),
     Variable("LEADLINE_DEBUG", "Any value: show tracebacks on the command line.", "not set"),
     Variable(
