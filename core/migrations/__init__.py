@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _HERE = Path(__file__).parent
+_LOCK = threading.Lock()  # Alembic's operations are those of the process: two threads would mix theirs
 
 
 def upgrade(connection: Connection, store: str) -> None:
@@ -23,4 +25,5 @@ def upgrade(connection: Connection, store: str) -> None:
     if not connection.in_transaction():
         connection.begin()  # so that Alembic leaves the transaction, of which SQLAlchemy knows nothing, open
     config.attributes |= {"connection": connection, "store": store}
-    command.upgrade(config, "head")
+    with _LOCK:
+        command.upgrade(config, "head")

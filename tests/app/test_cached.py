@@ -1,5 +1,6 @@
 """What sessions share: saved runs, as long as their folder is as it was, and nothing else."""
 
+import pytest
 import streamlit as st
 
 from core.analyses import Analyses
@@ -10,6 +11,11 @@ from ui import library
 
 def state(app):
     return app.session_state["leadline"]
+
+
+@pytest.fixture(autouse=True)
+def _remembered():
+    """Nothing is remembered from another test here: what is read and analysed is counted."""
 
 
 def test_a_saved_run_is_read_and_analysed_once_for_all_sessions(

@@ -153,7 +153,7 @@ def test_compare_compares_its_numbers_and_columns(with_toy, open_app, healthy, r
     other.save(tmp_path / "runs" / "other")
     app = healthy(open_app("compare", compare=[recorded.run_id, "other"]))
     app.segmented_control(key="side_filter").set_value("All").run()
-    *_, shared, _, headline = (frame.value for frame in healthy(app).dataframe)
+    *_, shared, _, headline, _trend = (frame.value for frame in healthy(app).dataframe)
     assert next(iter(headline.set_index("Number").loc["Mean length"])).startswith("12.00")
     assert {"length_A", "length_B", "size_A"} <= set(shared.columns)
     assert "Length" in app.selectbox(key="side_number").options

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,3 +225,11 @@ def test_a_folder_in_the_way_is_said_so(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(CacheError, match="cannot be made"):
         CompletionCache(tmp_path / "file" / "c.db")
+
+
+def test_threads_that_open_caches_at_once_do_not_disturb_each_other(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        opened = list(pool.map(lambda n: CompletionCache(tmp_path / f"{n}.db"), range(24)))
+    assert [len(cache) for cache in opened] == [0] * 24
+    for cache in opened:
+        cache.close()
