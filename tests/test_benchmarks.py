@@ -146,7 +146,7 @@ def test_the_page_is_that_of_the_kept_results():
 def test_figures_in_the_document_on_attribution_are_those_that_were_measured():
     kept = json.loads((page.RESULTS / "attribution.json").read_text(encoding="utf-8"))
     lines = [Line(**one) for one in kept["lines"] if one["against"] == "held-out masks"]
-    document = (page.PAGE.parent / "attribution.md").read_text(encoding="utf-8")
+    document = (page.PAGE.parent / "explanation/redundancy.md").read_text(encoding="utf-8")
     for one in lines:
         figure = f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
         assert not one.name.startswith("LDS") or figure in document, one.name

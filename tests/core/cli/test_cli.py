@@ -235,11 +235,11 @@ def test_bad_rows_are_listed_on_standard_error(tmp_path, capsys):
         (["analyze", "{questions}", "--k", "many", "--out", "r"], "--k"),
         (["summary", "{folder}"], "is not a saved run"),
         (["summary", "nowhere"], "is not a saved run"),
-        (["export", "{folder}", "--format", "xlsx", "--out", "x"], "--format must be one of worklist-csv"),
+        (["export", "{folder}", "--format", "xlsx", "--out", "x"], "--format must be one of html, worklist-csv"),
         (["import", "{questions}", "--format", "xml", "--out", "r"], "The format must be one of auto, influence-csv"),
         (["import", "{questions}", "--map", "question", "--out", "r"], "--map must be name=value, got 'question'"),
         (["simulate", "--queries", "many", "--out", "r"], "--queries"),
-        (["report", "r"], "report"),
+        (["reprot", "r"], "reprot"),
         (["analyze", "{questions}", "--out", "r", "--cache", "{questions}"], "is damaged or is not a completion cache"),
     ],
 )  # fmt: skip
