@@ -6,83 +6,33 @@ import hashlib
 import json
 import os
 import shutil
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from core.errors import InputError, RunFormatError
-from core.files import kept_folder, open_file, read_file, writable_folder, write_atomically
+from core.files import kept_folder, read_file, writable_folder, write_atomically
 from core.html import card
+from core.manifest import LARGEST_MANIFEST, MANIFEST_FILE, read_manifest, wrong_entry
+from core.saved_tables import SavedTables, check_questions, write_table
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
-from core.text.display import shorten
-from core.text.strict import clean, json_value, read_json
+from core.text.strict import clean, json_value
 
-MANIFEST_FILE = "run.json"
 RESULTS = ".analysis"  # folder beside the tables: what was computed of them, see `core.kept`
 _CHECKED = "checked.json"  # in it: the files that were read whole, and found to be those that were saved
 LARGE = 2_000  # questions from which a run is opened table by table, and what is computed of it is kept
 # Sources of runs that no model answered, and the word that marks their data everywhere.
 MARKS = {"simulation": "simulated", "composed": "composed"}
 SOURCES = ("live", "upload", *MARKS)
-_LARGEST = {MANIFEST_FILE: 10_000_000, ".parquet": 4_000_000_000}
 _TRIES = 5
 _ROWS = 100_000  # that are hashed at a time
 PATIENCE = 10.0  # seconds that a save waits for another one
-
-# What a manifest holds, where it holds it: a type, a list of one kind, or the entries of an object ("*" for
-# those of any name). Everything else in it may be anything; a number or a free object may be null.
-_REASONS = {"*": int}
-_MANIFEST: dict[str, Any] = {
-    "run_id": str,
-    "name": str,
-    "source": str,
-    "created": str,
-    "complete": bool,
-    "schema_version": int,
-    "parent": str,
-    "person": str,
-    "notes": [str],
-    "dataset": {},
-    "model": {},
-    "prompt": {},
-    "retriever": {},
-    "options": {},
-    "environment": {},
-    "cost": {"*": float},
-    "steps": {
-        "*": {
-            "options": {},
-            "model": {},
-            "n_done": int,
-            "n_left": int,
-            "n_calls": int,
-            "seconds": float,
-            "complete": bool,
-            "notes": [str],
-            "reasons": _REASONS,
-            "unscored_reasons": _REASONS,
-            "decomposition_reasons": _REASONS,
-            "context_passed_over": _REASONS,
-            "n_not_extracted": int,
-            "tries": int,
-            "joint_left": [str],
-        }
-    },
-    "tables": {"*": {"file": str, "sha256": str, "rows": int}},
-}
-_NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +89,11 @@ class Run:
             raise InputError(f"There is no table {unknown[0]!r}; tables are {', '.join(TABLES)}.")
         if manifest.get("source") not in SOURCES:
             raise InputError(f"source must be one of {', '.join(SOURCES)}, got {manifest.get('source')!r}.")
-        if wrong := _wrong(manifest, _MANIFEST):
+        if wrong := wrong_entry(manifest):
             raise InputError(f"The manifest is not one of a run: {wrong}.")
         frames = {n: conform(t, tables[n]) if n in tables else empty(t) for n, t in TABLES.items()}
         for name, frame in frames.items():
-            _check_questions(name, frame, frames["queries"])
+            check_questions(name, frame, frames["queries"])
         full = dict(manifest)
         if "run_id" not in full:
             full["run_id"] = _digest(frames)
@@ -210,7 +160,7 @@ class Run:
 
     def n_rows(self, table: str) -> int:
         """Return the number of rows of a table, without reading it."""
-        found = self.tables.n_rows(table) if isinstance(self.tables, _Tables) else None
+        found = self.tables.n_rows(table) if isinstance(self.tables, SavedTables) else None
         return len(self.tables[table]) if found is None else found
 
     def has(self, table: str, *columns: str) -> bool:
@@ -220,7 +170,7 @@ class Run:
         """
         if not columns:
             return self.n_rows(table) > 0
-        found = self.tables.has(table, columns) if isinstance(self.tables, _Tables) else None
+        found = self.tables.has(table, columns) if isinstance(self.tables, SavedTables) else None
         return bool(self.tables[table][[*columns]].notna().to_numpy().any()) if found is None else found
 
     def derive(self, manifest: Mapping[str, Any] | None = None, **tables: pd.DataFrame) -> Run:
@@ -249,7 +199,7 @@ class Run:
         target = check_target(folder)
         try:
             with writable_folder(target, PATIENCE):
-                files = {name: _write_table(target, name, frame) for name, frame in self.tables.items()}
+                files = {name: write_table(target, name, frame) for name, frame in self.tables.items()}
                 manifest = json_value({**self.manifest, "tables": files})
                 text = json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False)
                 write_atomically(target / MANIFEST_FILE, clean(text).encode())
@@ -279,7 +229,7 @@ class Run:
         manifest = read_manifest(source)
         note = source / RESULTS / _CHECKED
         try:
-            known = json.loads(read_file(note, _LARGEST[MANIFEST_FILE]))
+            known = json.loads(read_file(note, LARGEST_MANIFEST))
             if known == _stamps(source, manifest):
                 return cls._of(source, manifest)
         except (KeyError, TypeError, OSError, ValueError, RunFormatError):
@@ -318,7 +268,7 @@ class Run:
     def _of(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
         """Return the run of a manifest, its tables not yet read."""
         # First of all: whoever saves meanwhile takes the files away.
-        tables = _Tables(source, manifest["tables"])
+        tables = SavedTables(source, manifest["tables"])
         facts = {name: value for name, value in manifest.items() if name != "tables"}
         try:
             made = cls.create(facts)
@@ -328,98 +278,6 @@ class Run:
             return cls(made.manifest, tables)
         content = json.dumps({k: v for k, v in manifest.items() if k != "name"}, sort_keys=True)
         return cls(made.manifest, tables, Origin(source, hashlib.sha256(content.encode()).hexdigest()))
-
-
-class _Tables(Mapping[str, pd.DataFrame]):
-    """The tables of a saved run, each read and checked when it is first used."""
-
-    def __init__(self, folder: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
-        self._folder = folder
-        self._entries = {name: entry for name, entry in entries.items() if name in TABLES}
-        # Open from the start: whoever saves the run anew takes the old files away.
-        with ExitStack() as stack:
-            self._files = {
-                name: stack.enter_context(_open_table(folder, name, entry))
-                for name, entry in self._entries.items()
-            }
-            weakref.finalize(self, stack.pop_all().close)
-        self._frames: dict[str, pd.DataFrame] = {}
-        self._lock = threading.RLock()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(TABLES)
-
-    def __len__(self) -> int:
-        return len(TABLES)
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        with self._lock:
-            if name not in self._frames:
-                self._frames[name] = self._read(name)
-                if name in self._files:
-                    self._files.pop(name).close()
-            return self._frames[name]
-
-    def n_rows(self, name: str) -> int | None:
-        """Return `Run.n_rows` of a table that is not in memory; None where its file does not say."""
-        found = self._of_file(name, lambda facts: facts.num_rows)
-        return None if found is None else int(found)
-
-    def has(self, name: str, columns: Sequence[str]) -> bool | None:
-        """Return `Run.has` of a table that is not in memory; None where its file does not say."""
-        found = self._of_file(name, lambda facts: _has(facts, columns))
-        return None if found is None else bool(found)
-
-    def _of_file(self, name: str, ask: Callable[[pq.FileMetaData], int | bool | None]) -> int | bool | None:
-        with self._lock:
-            if name not in self._files:
-                return None
-            try:
-                self._files[name].seek(0)
-                return ask(pq.ParquetFile(self._files[name]).metadata)
-            except Exception:  # the file is damaged: reading it says so
-                return None
-
-    def _read(self, name: str) -> pd.DataFrame:
-        if name not in self._entries:
-            return empty(TABLES[name])
-        entry = self._entries[name]
-        try:
-            frame = conform(TABLES[name], _read_table(self._files[name], self._folder, name, entry))
-            _check_questions(name, frame, frame if name == "queries" else self["queries"])
-        except RunFormatError:
-            raise
-        except InputError as error:
-            raise RunFormatError(f"The run in {self._folder} is damaged: {error}") from error
-        return frame
-
-
-def _has(facts: pq.FileMetaData, columns: Sequence[str]) -> bool | None:
-    """Tell whether one of the columns has a value; None where the statistics do not say, as of lists."""
-    if not facts.num_rows:
-        return False
-    there = set(columns) & set(facts.schema.to_arrow_schema().names)
-    n_values = dict.fromkeys(there, 0)
-    for group in map(facts.row_group, range(facts.num_row_groups)):
-        for one in map(group.column, range(group.num_columns)):
-            if one.path_in_schema in there:
-                if one.statistics is None or not one.statistics.has_null_count:
-                    return None
-                n_values[one.path_in_schema] += one.num_values - one.statistics.null_count
-    return True if any(n_values.values()) else None if there - _plain(facts) else False
-
-
-def _plain(facts: pq.FileMetaData) -> set[str]:
-    """Return the columns that are no lists."""
-    return {facts.schema.column(i).path for i in range(len(facts.schema))}
-
-
-def _check_questions(name: str, frame: pd.DataFrame, queries: pd.DataFrame) -> None:
-    # What pandas does here makes a Python string of every id.
-    found = pc.is_in(pa.array(frame["query_id"]), value_set=pa.array(queries["query_id"]))
-    stray = frame["query_id"][~found.to_numpy(zero_copy_only=False)]
-    if len(stray):
-        raise InputError(f"Table {name}: question {stray.iloc[0]!r} is not in the table queries.")
 
 
 def _stamps(source: Path, manifest: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -489,52 +347,6 @@ def holds_run(folder: str | os.PathLike[str]) -> bool:
     return True
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read only ``run.json`` of a saved run, checked; raises `RunFormatError`."""
-    path = Path(folder) / MANIFEST_FILE
-    try:
-        manifest = read_json(read_file(path, _LARGEST[MANIFEST_FILE]).decode())
-    except FileNotFoundError as error:
-        raise RunFormatError(f"{folder} is not a saved run: it has no {MANIFEST_FILE}.") from error
-    except OSError as error:
-        raise RunFormatError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise RunFormatError(f"{path} cannot be read as JSON: {error}.") from error
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("tables"), dict):
-        raise RunFormatError(f"{path} is not the manifest of a run: it names no tables.")
-    version = manifest.get("schema_version")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
-        raise RunFormatError(
-            f"The run in {folder} has schema version {shorten(repr(version))}; "
-            f"this program reads up to {SCHEMA_VERSION}."
-        )
-    missing = (f"it has no {name}" for name in ("run_id", "source") if name not in manifest)
-    if wrong := _wrong(manifest, _MANIFEST) or next(missing, None):
-        raise RunFormatError(f"{path} is not the manifest of a run: {wrong}.")
-    return manifest
-
-
-def _wrong(value: Any, wanted: Any, place: str = "") -> str | None:
-    """Return the first entry that is of another type than the table of types says; missing ones may be."""
-    if isinstance(wanted, type):
-        kinds = (int, float) if wanted is float else wanted
-        fits = isinstance(value, kinds) and (wanted is bool or not isinstance(value, bool))
-        return None if fits else f"{place} must be {_NOUNS[wanted]}, got {shorten(repr(value))}"
-    kind, noun = (list, "a list") if isinstance(wanted, list) else (Mapping, "an object")
-    if not isinstance(value, kind):
-        return f"{place} must be {noun}, got {shorten(repr(value))}"
-    if isinstance(wanted, list):
-        inside = [(place, one, wanted[0]) for one in value]
-    else:
-        types = {name: wanted.get(name, wanted.get("*")) for name in value}
-        inside = [
-            (f"{place}.{name}" if place else str(name), value[name], kind)
-            for name, kind in types.items()
-            if kind is not None and not (value[name] is None and kind in ({}, float))
-        ]
-    return next(filter(None, (_wrong(one, kind, where) for where, one, kind in inside)), None)
-
-
 def _restore(manifest: dict[str, Any], tables: dict[str, pd.DataFrame]) -> Run:
     return Run(MappingProxyType(manifest), MappingProxyType(tables))
 
@@ -547,60 +359,3 @@ def _digest(frames: Mapping[str, pd.DataFrame]) -> str:
             plain = frame.iloc[start : start + _ROWS].astype("str")
             digest.update(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
     return digest.hexdigest()[:12]
-
-
-def _write_table(folder: Path, name: str, frame: pd.DataFrame) -> dict[str, str | int]:
-    # The name includes the content's hash, so a file is either absent or correct.
-    content = frame.to_parquet(None, index=False, compression="zstd")
-    digest = hashlib.sha256(content).hexdigest()
-    file = f"{name}-{digest[:12]}.parquet"
-    write_atomically(folder / file, content)
-    return {"file": file, "sha256": digest, "rows": len(frame)}
-
-
-def _in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
-    """Join the pieces that a file is read in: picking a row from several copies all texts each time."""
-    for name in frame.select_dtypes("str"):
-        pieces = pa.array(frame[name])
-        if isinstance(pieces, pa.ChunkedArray) and pieces.num_chunks > 1:
-            frame[name] = pa.chunked_array([pieces.combine_chunks()]).to_pandas()
-    return frame
-
-
-def _open_table(folder: Path, name: str, entry: Mapping[str, Any]) -> BufferedReader:
-    damaged = f"The run in {folder} is damaged:"
-    missing = next((key for key in ("file", "sha256") if entry.get(key) is None), None)
-    if missing is not None:
-        raise RunFormatError(f"{damaged} table {name} cannot be read, its entry has no {missing}.")
-    file = entry["file"]
-    if Path(file).name != file:
-        raise RunFormatError(f"{damaged} table {name} points outside the folder.")
-    try:
-        return open_file(folder / file, _LARGEST[".parquet"])
-    except FileNotFoundError as error:
-        raise RunFormatError(f"{damaged} the file of table {name} is missing.") from error
-    except Exception as error:  # a name that somebody else gave can be no name at all
-        raise _unreadable(damaged, name, error) from error
-
-
-def _read_table(content: BufferedReader, folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
-    damaged = f"The run in {folder} is damaged:"
-    try:
-        # In pieces: nothing that is not ours is held in memory.
-        content.seek(0)
-        if hashlib.file_digest(content, "sha256").hexdigest() != entry["sha256"]:
-            raise RunFormatError(f"{damaged} {shorten(entry['file'])} is not the file that was saved.")
-        found = pq.ParquetFile(content).metadata.num_rows
-        if found != entry.get("rows", found):
-            raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
-        content.seek(0)
-        return _in_one_piece(pd.read_parquet(content))
-    except RunFormatError:
-        raise
-    except Exception as error:  # a file made by somebody else can break the reader in any way
-        raise _unreadable(damaged, name, error) from error
-
-
-def _unreadable(damaged: str, name: str, error: Exception) -> RunFormatError:
-    reason = " ".join(shorten(getattr(error, "strerror", None) or error).split())
-    return RunFormatError(f"{damaged} table {name} cannot be read ({reason}).")

@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from core.errors import InputError
-from core.run import Run, read_manifest
+from core.manifest import read_manifest
+from core.run import Run
 
 _PATIENCE = 90.0  # seconds until a started server must answer
 _HERE = Path(__file__).resolve().parent

@@ -35,7 +35,7 @@ BASE = (
 RULES = {
     # The public names: each is imported when it is asked for.
     "core": " ".join(f"core.{home}" for home in _HOMES) + " core.charts core.sources core.uncertainty",
-    "core.serving": "core.errors core.run",
+    "core.serving": "core.errors core.manifest core.run",
     "core.errors": "",
     "core.text": "core.errors",
     "core.files": "",
@@ -49,7 +49,9 @@ RULES = {
     "core.schema": "core.errors core.text",
     "core.kept": "core.files",
     "core.html": "",
-    "core.run": "core.errors core.files core.html core.schema core.text",
+    "core.manifest": "core.errors core.files core.schema core.text",
+    "core.saved_tables": "core.errors core.files core.schema core.text",
+    "core.run": "core.errors core.files core.html core.manifest core.saved_tables core.schema core.text",
     "core.spreadsheet": "core.text",
     "core.beside": "core.errors core.files core.text",
     "core.reviews": "core.errors core.run core.beside core.database core.stats core.text",
@@ -98,7 +100,7 @@ RULES = {
     "core.retrieval": "core.errors core.text core.llm",
     "core.sources": "core.errors core.files core.schema core.run core.text core.arrays core.stats core.spreadsheet",
     "core.pipeline": "core.errors core.schema core.rows core.run core.text core.presets core.llm core.retrieval core.sources",
-    "core.own_rag": "core.errors core.run core.text core.llm core.sources core.pipeline core.socket core.diagnostics",
+    "core.own_rag": "core.errors core.manifest core.run core.text core.llm core.sources core.pipeline core.socket core.diagnostics",
     "core.charts": "core.text core.stats core.diagnosis core.socket",
     # Compares diagnostics, so it takes a report and knows none of them.
     "core.charts.signals": "core.text core.signals core.conditions core.charts core.report",
@@ -109,7 +111,7 @@ RULES = {
     "core.reviews core.verdict core.worklist",
     # The pages of the reference are made of everything that a user can name.
     "core.report.reference": "core.schema core.socket core.diagnostics core.report core.cli",
-    "core.cli": "core.errors core.files core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
+    "core.cli": "core.errors core.files core.manifest core.run core.text core.presets core.llm core.retrieval core.sources core.pipeline core.severity core.diagnosis core.socket "
     "core.diagnostics core.report core.reviews core.serving core.cli.calibrate core.cli.validate",
     # A command that has no meaning without its diagnostics: it fills the store of a calibration.
     "core.cli.calibrate": "core.errors core.run core.text core.llm core.sources core.pipeline core.diagnosis core.socket "
@@ -117,7 +119,7 @@ RULES = {
     # Its own business is one answer, not a run.
     "core.cli.validate": "core.errors core.text core.sources core.cli core.context_score core.validation",
     "core.__main__": "core.cli",
-    "ui": "core.errors core.schema core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
+    "ui": "core.errors core.schema core.manifest core.run core.text core.spreadsheet core.llm core.retrieval core.sources "
     "core.pipeline core.presets core.charts core.charts.trend core.diagnosis core.socket core.diagnostics core.report core.reviews core.verdict core.conditions core.rows core.worklist core.whatif",
     "ui.sections.{d}": "ui core.errors core.run core.text core.sources core.pipeline core.llm core.diagnosis core.socket "
     "core.charts core.charts.{d} core.calibration core.conditions core.context_score core.rows core.{d} core.{d}.step core.{d}.diagnostic",

@@ -10,10 +10,11 @@ import streamlit as st
 
 from core.charts.compare import ROWS_AT_MOST, compare_figure
 from core.errors import InputError, LeadlineError
+from core.manifest import read_manifest
 from core.report.compare import LETTERS, Side, check_comparable, nearest, question_columns, questions_of
 from core.report.paired import METHOD, SAME, WORSE, Difference, RunPair, regressions
 from core.report.paired import answer as answer_of
-from core.run import Run, read_manifest
+from core.run import Run
 from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.cached import Comparison

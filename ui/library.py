@@ -18,7 +18,8 @@ from types import MappingProxyType
 
 from core import reviews
 from core.errors import InputError, RunFormatError
-from core.run import Run, holds_run, read_manifest, sole_writer
+from core.manifest import read_manifest
+from core.run import Run, holds_run, sole_writer
 from core.whatif import versions
 from ui import people
 

@@ -9,8 +9,9 @@ import streamlit as st
 
 from core.charts.trend import trend_figure
 from core.errors import LeadlineError
+from core.manifest import read_manifest
 from core.report.trend import NOTE, Asked, asked_of, belongs, may_belong, trend
-from core.run import Run, read_manifest
+from core.run import Run
 from ui import doors, library, show
 from ui.state import session
 

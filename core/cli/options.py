@@ -17,6 +17,11 @@ from core.socket import Setting
 
 # Given values by owner (a step, "settings" …) and name.
 Given = Mapping[str, Mapping[str, Any]]
+# What several commands take.
+RunArg = Annotated[str, typer.Argument(help="Folder of a saved run.")]
+OutOpt = Annotated[str, typer.Option("--out", help="Folder for the run.")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace another run in --out.")]
 
 
 @dataclass(frozen=True, slots=True)

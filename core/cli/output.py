@@ -17,8 +17,9 @@ from typing import Any
 from core.errors import InputError
 from core.files import write_atomically
 from core.llm.prompts import prompt_style
+from core.manifest import read_manifest
 from core.pipeline import CallPlan
-from core.run import Run, check_target, holds_run, read_manifest, sole_writer
+from core.run import Run, check_target, holds_run, sole_writer
 from core.sources.dataset import Dataset, load_dataset, open_questions
 from core.sources.report import ValidationReport
 from core.text.display import INVISIBLE, duration, one_line, visible

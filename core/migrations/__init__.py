@@ -23,7 +23,7 @@ def upgrade(connection: Connection, store: str) -> None:
     config.set_main_option("version_locations", str(_HERE / store).replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
     if not connection.in_transaction():
-        connection.begin()  # so that Alembic leaves the transaction, of which SQLAlchemy knows nothing, open
+        connection.begin()  # else Alembic would commit the caller's transaction
     config.attributes |= {"connection": connection, "store": store}
     with _LOCK:
         command.upgrade(config, "head")

@@ -17,11 +17,12 @@ from core.llm import BACKENDS, LLM, CompletionCache, backend, open_llm
 from core.llm.functions import FunctionLLM, Outcome, UserFunction
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE
 from core.llm.types import DEFAULT_MAX_TOKENS
+from core.manifest import read_manifest
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
 from core.pipeline.cluster import HERE, Place, executor
 from core.pipeline.executing import Executor, in_this_thread
 from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
-from core.run import Run, check_target, holds_run, read_manifest, sole_writer
+from core.run import Run, check_target, holds_run, sole_writer
 from core.socket import steps_of
 from core.sources.dataset import Dataset, dataset_of, load_dataset, make_dataset
 from core.sources.fields import FieldError, Fields

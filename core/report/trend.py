@@ -22,7 +22,7 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """What a trend needs of a run: its manifest, and the outcome of each question by id and text."""
 

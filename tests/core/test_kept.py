@@ -16,7 +16,8 @@ from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.errors import RunFormatError
 from core.kept import Kept, NotKept
-from core.run import RESULTS, Run, read_manifest
+from core.manifest import read_manifest
+from core.run import RESULTS, Run
 from core.schema import TABLES
 from core.socket import Diagnostic, Finding, Number, QuestionColumn, Setting, Tried
 from core.worklist import worklist

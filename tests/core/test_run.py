@@ -17,8 +17,9 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError, RunFormatError
+from core.manifest import read_manifest
 from core.report.compare import setup_differences, sides_of
-from core.run import Run, read_manifest, sole_writer
+from core.run import Run, sole_writer
 
 RECORDED = Path(__file__).resolve().parents[2] / "sample_data" / "recorded_run"
 
