@@ -83,3 +83,10 @@ def test_the_command_lists_them(runs, tmp_path, capsys):
     assert "holds no saved run" in capsys.readouterr().err
     assert main(["trend", str(tmp_path / "missing")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_copies_of_one_run_stand_beside_it_and_other_data_alone(runs):
+    found = trends(
+        map(asked_of, [runs[0], runs[3], made("++--.", "2026-03-01", "Third", model={"name": "large"})])
+    )
+    assert [len(one.points) for one in found] == [2, 1]
