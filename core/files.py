@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 import tempfile
 import threading
 import time
@@ -126,3 +127,16 @@ def _is_kept(folder: Path) -> bool:
 
 def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
+
+
+def user_cache_dir() -> Path:
+    """Return ``LEADLINE_CACHE``, else the platform's folder for caches; it is not created here."""
+    chosen = os.environ.get("LEADLINE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "leadline" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "leadline"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "leadline"

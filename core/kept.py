@@ -2,16 +2,19 @@
 
 Each result is a JSON file, and each of its tables a Parquet file, in a folder named for what they follow
 from: the content of the run, the settings, the environment variables that analyses read, and the program.
-Both begin, or are named, with their own SHA-256. Whatever is missing, damaged, or foreign is computed anew,
-and deleting the folder is always safe.
+Both begin, or are named, with a signature (HMAC of SHA-256) by a key that only this user has, so results
+that came along with somebody's run are not believed. Whatever is missing, damaged, or foreign is computed
+anew, and deleting the folder is always safe.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import io
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,10 +26,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.files import read_file, write_atomically
+from core.files import read_file, user_cache_dir, write_atomically
 
 _SETS = 8  # of results of one run, such as those under other settings; the oldest go first
 _LARGEST = 4_000_000_000
+_KEY, _KEY_BYTES = "results.key", 32  # in the user's cache folder
 _READ_BY_ANALYSES = ("RAG_CONFIDENCE_", "ENABLE_VALIDATORS", "VALIDATOR_")
 _ROOT = Path(__file__).resolve().parent
 
@@ -50,7 +54,7 @@ class Kept:
         """Return a result; `NotKept` where there is none that is whole."""
         try:
             digest, _, content = read_file(self._path(name), _LARGEST).partition(b"\n")
-            if digest.decode() != hashlib.sha256(content).hexdigest():
+            if not hmac.compare_digest(digest.decode(), _signature(content)):
                 raise NotKept(name)
             return self._decoded(json.loads(content))
         except NotKept:
@@ -65,7 +69,7 @@ class Kept:
                 self.folder.mkdir(parents=True)
                 _thin(self.folder.parent)
             content = json.dumps(self._encoded(value), ensure_ascii=True).encode()
-            write_atomically(self._path(name), hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+            write_atomically(self._path(name), _signature(content).encode() + b"\n" + content)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
@@ -116,13 +120,13 @@ class Kept:
         except (ValueError, TypeError) as error:  # such as a column of different kinds
             raise NotKept("frame") from error
         content = file.getvalue()
-        name = f"{hashlib.sha256(content).hexdigest()}.parquet"
+        name = f"{_signature(content)}.parquet"
         write_atomically(self.folder / name, content)
         return name
 
     def _frame(self, name: str) -> pd.DataFrame:
         content = read_file(self.folder / Path(name).name, _LARGEST)
-        if f"{hashlib.sha256(content).hexdigest()}.parquet" != name:
+        if not hmac.compare_digest(f"{_signature(content)}.parquet", name):
             raise NotKept(name)
         frame = pd.read_parquet(io.BytesIO(content))
         for column in _objects(frame):
@@ -135,6 +139,22 @@ class Kept:
 
 
 _COLLECTIONS: Mapping[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+def _signature(content: bytes) -> str:
+    return hmac.new(_key(user_cache_dir() / _KEY), content, hashlib.sha256).hexdigest()
+
+
+@cache
+def _key(path: Path) -> bytes:
+    """Return this user's key, made at first; one of this process alone where it cannot be kept."""
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, secrets.token_bytes(_KEY_BYTES))  # which only the user may read
+        return read_file(path, _KEY_BYTES)
+    except OSError:
+        return secrets.token_bytes(_KEY_BYTES)
 
 
 def _objects(frame: pd.DataFrame) -> list[str]:

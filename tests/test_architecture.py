@@ -91,7 +91,7 @@ RULES = {
     "core.context_score": "core.errors",
     # What it counts over time is kept in a file that several processes share.
     "core.validation": f"{BASE} core.database",
-    "core.llm": "core.errors core.database core.text core.llm.backends",
+    "core.llm": "core.errors core.files core.database core.text core.llm.backends",
     # A back end knows what all of them share; only the table of back ends knows them.
     "core.llm.backends": "core.errors core.llm core.llm.embedded core.llm.openai core.llm.ollama",
     "core.llm.embedded": "core.errors core.llm",

@@ -8,7 +8,7 @@ import streamlit as st
 from core.errors import LeadlineError
 from core.reviews import DISPUTED, ByPerson, agreements, disputed, labelled
 from core.text.display import count, part
-from ui import library, reviews, show, sources, worklist
+from ui import library, people, reviews, show, sources, worklist
 from ui.plain import plain
 from ui.state import session
 
@@ -17,19 +17,21 @@ _WHAT = {"status": "Status", "correct": "Correct", "grounded": "Grounded"}
 
 def draw() -> None:
     """Draw agreement where several people review, and what uses their labels where there are any."""
-    people, _ = reviews.of_everybody()
-    has_labels = any(one.correct is not None for found in people.values() for one in found.values())
-    if len(people) < 2 and not has_labels:
+    noted, _ = reviews.of_everybody()
+    has_labels = any(one.correct is not None for found in noted.values() for one in found.values())
+    if len(noted) < 2 and not has_labels:
         return
-    with show.more("Reviews by several people" if len(people) > 1 else "Labels"):
-        if len(people) > 1:
-            _agreement(people)
+    with show.more("Reviews by several people" if len(noted) > 1 else "Labels"):
+        if len(noted) > 1:
+            _agreement(noted)
         if has_labels:
             about = "Saves a run with the label that most people gave each answer; ties are left out."
-            show.button("Use these labels", "label", "labels_use", _use, help=about)
+            off = not people.may("review")
+            show.button("Use these labels", "label", "labels_use", _use, help=about, disabled=off)
+            people.explain("review")
 
 
-def _agreement(people: ByPerson) -> None:
+def _agreement(noted: ByPerson) -> None:
     rows = [
         {
             "pair": f"{one.first} and {one.second}",
@@ -42,7 +44,7 @@ def _agreement(people: ByPerson) -> None:
             "chance": one.kappa.by_chance,
             "reason": one.kappa.reason,
         }
-        for one in agreements(people)
+        for one in agreements(noted)
     ]
     if rows:
         columns = {
@@ -57,7 +59,7 @@ def _agreement(people: ByPerson) -> None:
             "reason": show.wide("Undefined because", "medium"),
         }
         show.table(pd.DataFrame(rows), "Agreement of each pair of reviewers", columns)
-    apart = len(disputed(people))
+    apart = len(disputed(noted))
     if apart:
         st.caption(f"Reviewers disagree on {part(apart, worklist.total(), 'question')}.")
         label = f"List {count(apart, 'question')}"
@@ -68,10 +70,12 @@ def _use() -> None:
     """Derive a run with the labels, save it and show it."""
     state = session()
     try:
+        people.require("review")
         found = labelled(state.the_run, reviews.of_everybody()[0])
-        library.save(found.run)
+        run = library.owned(found.run)
+        library.save(run)
     except LeadlineError as error:
         state.problem = str(error)
         return
-    sources.show_run(found.run, "saved", saved=True)
+    sources.show_run(run, "saved", saved=True)
     st.toast(plain(found.sentence), icon=":material/label:")

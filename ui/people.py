@@ -15,11 +15,11 @@ import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 from core.errors import InputError
+from core.reviews import READER
 from core.text.display import shorten
 from core.text.strict import clean
 from ui.plain import plain
 
-READER = "reader"
 # Each may do what those before it may.
 ROLES = ("reader", "reviewer", "runner")
 _NEEDS = {"review": "reviewer", "run": "runner"}

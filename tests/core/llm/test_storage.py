@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from core.llm.packaged import fingerprint, user_cache_dir
+from core.files import user_cache_dir
+from core.llm.packaged import fingerprint
 
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
