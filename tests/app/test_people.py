@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core import reviews as core_reviews
 from core.errors import InputError
 from core.pipeline import ModelChoice
 from core.reviews import Review
@@ -232,6 +233,18 @@ def test_a_run_of_the_command_line_is_shared_and_nobodys_to_change(as_person, sm
         library.save(forged)
     assert library.owned(forged).run_id != mine.run_id
     assert [one.name for one in library.saved_runs()] == ["Small run"]
+
+
+def test_labels_make_a_run_of_who_uses_them_and_a_reader_may_not(visit, saved_runs, small_run, tmp_path):
+    shared = small_run.derive({"run_id": "shared-run", "name": "Made on the command line"})
+    shared.save(tmp_path / "runs/shared-run")
+    core_reviews.write_all(tmp_path / "runs", "shared-run", {"q1": Review("reviewed", correct=True)}, person=BOB)
+    reader = visit(EVE, run="shared-run", roles={"default": "reader"})
+    assert reader.button(key="labels_use").disabled
+    bob = visit(BOB, run="shared-run")
+    bob.button(key="labels_use").click().run()
+    (labelled,) = [one for one in saved_runs() if one.run_id != "shared-run"]
+    assert labelled.manifest["person"] == BOB and labelled.queries["correct_by"].iloc[0] == BOB
 
 
 def test_an_unreadable_run_is_shown_to_nobody_who_signs_in(as_person, small_run, tmp_path):
