@@ -238,7 +238,9 @@ def test_a_run_of_the_command_line_is_shared_and_nobodys_to_change(as_person, sm
 def test_labels_make_a_run_of_who_uses_them_and_a_reader_may_not(visit, saved_runs, small_run, tmp_path):
     shared = small_run.derive({"run_id": "shared-run", "name": "Made on the command line"})
     shared.save(tmp_path / "runs/shared-run")
-    core_reviews.write_all(tmp_path / "runs", "shared-run", {"q1": Review("reviewed", correct=True)}, person=BOB)
+    core_reviews.write_all(
+        tmp_path / "runs", "shared-run", {"q1": Review("reviewed", correct=True)}, person=BOB
+    )
     reader = visit(EVE, run="shared-run", roles={"default": "reader"})
     assert reader.button(key="labels_use").disabled
     bob = visit(BOB, run="shared-run")
