@@ -36,7 +36,7 @@ def lines(size: Size) -> Iterator[Line]:
     rounds = size.pick(1, 3, 3)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"LEADLINE_RUNS": f"{folder}/runs", "LEADLINE_CACHE": f"{folder}/cache"}
-        runs = {n: _saved(n, folder) for n in (FEW, *size.pick((200,), (1_000,), (5_000, 100_000)))}
+        runs = {n: _saved(n, folder) for n in (FEW, *size.pick((100,), (1_000,), (5_000, 100_000)))}
         yield from _by_app_test(runs, pages, rounds)
         yield from _by_a_new_process(runs)
         if size is Size.FULL and find_chromium() is not None:
@@ -58,8 +58,9 @@ def _by_app_test(runs: dict[int, str], pages: tuple[str, ...], rounds: int) -> I
 def _by_a_new_process(runs: dict[int, str]) -> Iterator[Line]:
     """Open the Overview of each run in a new process, which finds what the earlier ones kept beside it."""
     for n, run in runs.items():
+        script = f"from bench.page_sizes import opened_again; print(*opened_again({run!r}))"
         found = subprocess.run(
-            [sys.executable, "-m", "bench.page_sizes", run],
+            [sys.executable, "-c", script],
             capture_output=True, text=True, check=True, cwd=ROOT,
         )  # fmt: skip
         seconds, mib = map(float, found.stdout.split())
@@ -73,7 +74,7 @@ def _by_a_new_process(runs: dict[int, str]) -> Iterator[Line]:
         )
 
 
-def _opened_again(run: str) -> tuple[float, float]:
+def opened_again(run: str) -> tuple[float, float]:
     """Return the seconds of the processor for the Overview, and the peak of this process in MiB."""
     _warm_server()
     _app("")("methods")
@@ -183,7 +184,3 @@ def _seconds(visit: Callable[[str], None], page: str, clock: Callable[[], float]
     start = clock()
     visit(page)
     return clock() - start
-
-
-if __name__ == "__main__":
-    print(*_opened_again(sys.argv[1]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from core.arrays import Ints
+from core.arrays import Bools, Ints
 
 _KEPT: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, Any]]] = {}
 _NOWHERE: Ints = np.empty(0, dtype=np.int64)
@@ -51,6 +53,15 @@ def rows_of(frame: pd.DataFrame, query_id: str) -> pd.DataFrame:
         # As most tables have them: a slice copies nothing, picked rows first join all texts of a column.
         return frame.iloc[places[0] : places[-1] + 1]
     return frame.iloc[places]
+
+
+def is_among(texts: pd.Series, others: pd.Series | Sequence[str]) -> Bools:
+    """Return which texts are among others; a missing one is not.
+
+    What `pandas.Series.isin` returns, without a Python object for each text.
+    """
+    values = pa.array(others, pa.large_string())
+    return np.asarray(pc.is_in(pa.array(texts, pa.large_string()), values, skip_nulls=True), dtype=bool)
 
 
 def dicts_of(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:

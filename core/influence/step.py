@@ -12,6 +12,7 @@ from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Message, Request
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
 from core.pipeline.steps import Call, Option, check_ranges
+from core.rows import is_among
 from core.run import Run
 from core.text import answer_status
 
@@ -154,13 +155,13 @@ class InfluenceStep(PerQuestion):
         """Return the questions with passages that have a missing or failed call."""
         queries, passages, repeats = run.queries, run.passages, run.repeats
         ids = queries["query_id"]
-        askable = ids.isin(passages["query_id"])
+        askable = is_among(ids, passages["query_id"])
         status = queries["answer_status"]
         gaps = status.isna() | (askable & (status == "error"))
         if self.closed_book:
             gaps |= askable & queries["closed_book_answer"].isna()
         failed = passages["ablated_status"].isna() | (passages["ablated_status"] == "error")
-        gaps |= ids.isin(passages.loc[failed, "query_id"])
+        gaps |= is_among(ids, passages.loc[failed, "query_id"])
         answered = repeats["query_id"][repeats["answer_status"] != "error"].value_counts()
         gaps |= askable & (ids.map(answered).fillna(0) < self.repeats)
         return ids[gaps].to_list()
@@ -169,7 +170,7 @@ class InfluenceStep(PerQuestion):
         """Return the reasons of missing answers, and notes on what is missing."""
         failed = run.queries[run.queries["answer_status"] == "error"]
         lost = run.passages["ablated_status"] == "error"
-        n_lost = int((lost & ~run.passages["query_id"].isin(failed["query_id"])).sum())
+        n_lost = int((lost & ~is_among(run.passages["query_id"], failed["query_id"])).sum())
         n = int(run.queries["answer_status"].notna().sum())
         notes = []
         if len(failed):

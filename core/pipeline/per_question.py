@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from core.llm.types import Completion
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.steps import Answered, Call, ModelChoice, StepPlan, StepWork, options_of
+from core.rows import is_among
 from core.run import Run
 
 Answers = Mapping[tuple[str, int], Completion]
@@ -68,11 +70,11 @@ class PerQuestion(ABC):
     def missing(self, run: Run) -> Sequence[str]:
         """Return the ids of the questions that lack a row or have an empty cell."""
         ids = run.queries["query_id"]
-        missing = ids.isin(())
+        missing = np.zeros(len(ids), dtype=bool)
         for table, columns in self.fills.items():
             frame = run[table]
             empty = frame[list(columns)].isna().any(axis=1)
-            missing |= ~ids.isin(frame["query_id"]) | ids.isin(frame.loc[empty, "query_id"])
+            missing |= ~is_among(ids, frame["query_id"]) | is_among(ids, frame.loc[empty, "query_id"])
         return ids[missing].to_list()
 
     def failed(self, question: AskedQuestion, reason: str) -> Rows:

@@ -13,7 +13,7 @@ import pandas as pd
 from core.errors import InputError
 from core.llm.prompts import DEFAULT_STYLE, FUNCTION_STYLE, STYLES, NumberedPassage
 from core.llm.types import DEFAULT_MAX_TOKENS
-from core.rows import dicts_of
+from core.rows import dicts_of, is_among
 from core.run import Run
 from core.schema import TABLES
 
@@ -96,8 +96,8 @@ def merged(
         if cells.get(name):
             kept, frame = _filled(name, run[name], frame)
         else:
-            worked = {query_id for ids, _ in given for query_id in ids}
-            kept = run[name][~run[name]["query_id"].isin(worked)]
+            worked = [query_id for ids, _ in given for query_id in ids]
+            kept = run[name][~is_among(run[name]["query_id"], worked)]
         both = pd.concat([kept.astype("object"), frame.astype("object")]) if len(frame) else kept
         tables[name] = both.iloc[np.argsort(order.get_indexer(both["query_id"]), kind="stable")]
     return Run.create(run.manifest, **tables) if parts else run
