@@ -30,6 +30,17 @@ _kept: set[tuple[int, int]] = set()
 _writing = threading.RLock()
 
 
+def path_problem(text: str) -> str | None:
+    """Return why a text can be no path, to follow what names it; None where it can."""
+    if "\0" in text:
+        return "holds a NUL character"
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return "holds half a surrogate pair"
+    return None
+
+
 def open_file(path: str | os.PathLike[str], limit: int) -> BufferedReader:
     """Open a regular file of at most ``limit`` bytes.
 
