@@ -288,7 +288,7 @@ def _check_texts(arguments: Sequence[str]) -> None:
     """Raise InputError for text that the system can neither take for a path nor hand over as an argument."""
     for number, text in enumerate(arguments, start=1):
         if (wrong := path_problem(text)) is not None:
-            raise InputError(f"Argument {number} {wrong}: {ascii(shorten(text))}; give it without.")
+            raise InputError(f"Argument {number} {wrong}: {shorten(text)!a}; give it without.")
 
 
 def _fail(error: BaseException, line: str, status: int) -> int:
