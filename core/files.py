@@ -22,10 +22,23 @@ _KINDS = (
     (lambda mode: not stat.S_ISREG(mode), "it is a device, not a file"),
 )
 _PAUSE = 0.05
+_STARTS, _ENDS = ".leadline-", ".tmp"
+_LEFT_SECONDS = 3600
 
 # Folders that this process keeps to itself, by device and inode; its own threads may write there.
 _kept: set[tuple[int, int]] = set()
 _writing = threading.RLock()
+
+
+def path_problem(text: str) -> str | None:
+    """Return why a text can be no path, to follow what names it; None where it can."""
+    if "\0" in text:
+        return "holds a NUL character"
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return "holds half a surrogate pair"
+    return None
 
 
 def open_file(path: str | os.PathLike[str], limit: int) -> BufferedReader:
@@ -52,17 +65,34 @@ def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is the old or the new one at any moment, never half of it."""
+    """Write a file that is the old or the new one at any moment, never half of it.
+
+    What writers that were killed have left in the folder more than an hour ago is removed.
+    """
+    _remove_leftovers(path.parent)
     # The file's own name may be as long as names can be, so the temporary one is not made from it.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".leadline-", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_STARTS, suffix=_ENDS)
     try:
         with os.fdopen(handle, "wb") as file:
+            with suppress(OSError):  # some network file systems have no locks; there it is not removed
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove old temporary files that nobody has locked; a writer, however slow, has its own locked."""
+    for path in folder.glob(f"{_STARTS}*{_ENDS}"):
+        with suppress(OSError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _LEFT_SECONDS:
+                with path.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
 
 
 @contextmanager

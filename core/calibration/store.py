@@ -22,7 +22,8 @@ import pandas as pd
 from core.calibration.provenance import Provenance
 from core.database import Database, Server, StoreWords, shared, version_table
 from core.errors import InputError
-from core.text.strict import clean
+from core.text.display import shorten
+from core.text.strict import clean, finite
 
 STORE = "calibration"
 SCHEMA_VERSION = 1  # of files that no table of Alembic speaks of
@@ -155,10 +156,11 @@ class CalibrationStore:
         A question with the same context that is there already stays as it is, so two processes that calibrate
         the same questions end up with one score for each. With ``replace`` it gets the new values, and stays
         excluded if it was. ``method`` (`core.calibration.saved.Method`) is part of the provenance:
-        StoreError, and nothing is added, where the store holds scores of another one.
+        StoreError, and nothing is added, where the store holds scores of another one; likewise InputError
+        where a score is infinite.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        rows = [_row(case, provenance, now) for case in cases]
+        rows = [_row(number, case, provenance, now) for number, case in enumerate(cases, start=1)]
         marks = ",".join("?" * len(_WRITTEN))
         insert = f"INSERT INTO {TABLE} ({', '.join(_WRITTEN)}) VALUES ({marks}) ON CONFLICT (query_hash) DO "
         # To SQL "excluded" is here the row that was to be inserted.
@@ -270,7 +272,12 @@ class CalibrationStore:
             )
 
 
-def _row(case: CalibrationCase, provenance: Provenance, now: str) -> tuple[object, ...]:
+def _row(number: int, case: CalibrationCase, provenance: Provenance, now: str) -> tuple[object, ...]:
+    if math.isinf(case.score):
+        raise InputError(
+            f"The score of case {number} ({shorten(case.question)!r}) must be finite, or NaN where it is "
+            f"undefined; got {case.score}."
+        )
     texts = (case.question, case.context, case.prediction, case.true_answer)
     correct = None if case.correct is None else int(case.correct)
     key = query_hash(case.question, case.context)
@@ -285,7 +292,7 @@ def _text(value: object) -> str:
 _READ: dict[str, Any] = {
     "int64": int,
     "str": lambda value: None if value is None else _text(value),
-    "float64": lambda value: float(value) if isinstance(value, (int, float)) else math.nan,
+    "float64": lambda value: math.nan if (found := finite(value)) is None else found,
     "boolean": lambda value: bool(value) if value in (0, 1) else None,
 }
 

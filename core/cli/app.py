@@ -43,6 +43,7 @@ from core.cli.output import (
 )
 from core.cli.validate import validate_answer
 from core.errors import Cancelled, InputError, LeadlineError
+from core.files import path_problem
 from core.llm import CompletionCache, default_cache_path
 from core.pipeline import RunOptions
 from core.pipeline.cluster import Place
@@ -52,6 +53,7 @@ from core.severity import policy
 from core.socket import settings_of
 from core.sources.formats import IMPORT_FORMATS, import_file
 from core.sources.templates import TEMPLATES, template_csv
+from core.text.display import shorten
 
 DOWNLOADS = ("nq",)
 # A line of \b keeps the lines that follow as they are.
@@ -256,8 +258,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A character that the terminal cannot show is escaped, not an error.
             stream.reconfigure(errors="backslashreplace")
+    given = sys.argv[1:] if arguments is None else [*arguments]
     try:
-        result = build_app()(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        _check_texts(given)
+        result = build_app()(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except LeadlineError as error:
         return _fail(error, " ".join(str(error).split()), error.exit_status)
@@ -278,6 +282,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(error, describe() or "See --help.", getattr(error, "exit_code", 2))
         text = f"{type(error).__name__}: {error}; run with LEADLINE_DEBUG=1 for the traceback"
         return _fail(error, " ".join(text.split()), 1)
+
+
+def _check_texts(arguments: Sequence[str]) -> None:
+    """Raise InputError for text that the system can neither take for a path nor hand over as an argument."""
+    for number, text in enumerate(arguments, start=1):
+        if (wrong := path_problem(text)) is not None:
+            raise InputError(f"Argument {number} {wrong}: {shorten(text)!a}; give it without.")
 
 
 def _fail(error: BaseException, line: str, status: int) -> int:

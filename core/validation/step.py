@@ -99,14 +99,19 @@ class _Work(StepWork):
             "lang": step.lang,
         }
         self._run, self._metrics, self._on = run, step.metrics, is_on()
+        self._uncounted: set[str] = set()  # keys of answers that the metrics store lacks
         if step.metrics is not None:
-            MetricsStore(step.metrics).close()  # what cannot be used is said before the work
+            with MetricsStore(step.metrics) as store:  # what cannot be used is said before the work
+                self._uncounted = store.lacking(map(self._key, run.queries["query_id"]))
         self._chain = default_chain(threshold, citations=citations)
         self._question = questions_of(run, ("verdicts",))
         self._observed: list[Observation] = []
 
     def todo(self, run: Run) -> Sequence[str]:
-        """Return the questions with an answer, and texts where there are passages, that lack verdicts."""
+        """Return the questions with an answer, and texts where there are passages, that lack verdicts.
+
+        Those that the metrics still lack are validated again, and counted.
+        """
         if not self._on:
             return []
         queries, passages, verdicts = run.queries, run.passages, run["verdicts"]
@@ -115,7 +120,8 @@ class _Work(StepWork):
         readable = ~ids.isin(passages["query_id"]) | ids.isin(
             passages.loc[passages["text"].notna(), "query_id"]
         )
-        return ids[queries["answer"].notna() & readable & ~ids.isin(own["query_id"])].to_list()
+        done = ids.isin(own["query_id"]) & ~ids.map(self._key).isin(self._uncounted)
+        return ids[queries["answer"].notna() & readable & ~done].to_list()
 
     def kept(self, run: Run) -> Mapping[str, pd.DataFrame]:
         """Return the verdicts of other validators."""
@@ -133,8 +139,9 @@ class _Work(StepWork):
             if self._metrics is not None:
                 outcome = outcome_of(case.question, case.answer, len(case.passages), verdicts, "en")
                 used = FallbackHandler().serve(case.answer, outcome).used_fallback
-                key = answer_key(self._run.run_id, query_id)
+                key = self._key(query_id)
                 seen = observe(outcome, datetime.now(UTC), used, key)
+                self._uncounted.discard(key)
                 self._observed += [] if seen is None else [seen]
         except Exception as error:
             raise LeadlineError(reason_of(error, "A validator")) from error
@@ -155,6 +162,9 @@ class _Work(StepWork):
             except InputError as error:  # the verdicts are not lost for that
                 notes.append(f"The answers are not counted: {error}")
         return {"notes": notes}
+
+    def _key(self, query_id: str) -> str:
+        return answer_key(self._run.run_id, query_id)
 
     def _others(self, query_id: str) -> list[Mapping[str, Any]]:
         rows = self._question(query_id).filled["verdicts"]

@@ -89,6 +89,12 @@ class MetricsStore:
                 f"The metrics store {self.path} holds a row that cannot be read; choose another file."
             ) from error
 
+    def lacking(self, keys: Iterable[str]) -> set[str]:
+        """Return the keys of which no observation is stored."""
+        sql = f"SELECT answer_key FROM {_TABLE} WHERE answer_key IS NOT NULL"
+        with self._lock:
+            return {*keys} - {key for (key,) in self._db.execute(sql)}
+
     def close(self) -> None:
         """Close the file; the instance cannot be used afterwards."""
         self._db.close()

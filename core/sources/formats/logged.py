@@ -15,7 +15,7 @@ from core.sources.content import Content
 from core.sources.fields import FieldError, as_id, literal, read_each, said_number, without_null
 from core.sources.formats.messages import ANSWER_FIELDS, ASSISTANT, USER, value_text
 from core.sources.formats.records import Format, ReadRecords, Record, count_names
-from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, Span, read_trace, read_traces, time_of
+from core.sources.formats.trace import MAX_DEPTH, MAX_DOCUMENTS, ROOTS, Span, read_trace, read_traces, time_of
 from core.sources.question import as_passage
 from core.sources.report import IssueLog, counted, shorten
 from core.text.strict import finite
@@ -130,7 +130,7 @@ def _read(tool: Tool, content: Content, log: IssueLog) -> ReadRecords:
         unread.update(dict.fromkeys(name for span in spans if span.top for name in span.record))
         return _record(tool, record_id, spans, log)
 
-    spans = [span for held in found for span in held]
+    spans = _by_root([span for held in found for span in held])
     records, without, notes = read_traces(spans, "call", log, record)
     if bare := sum(not record.passages for record in records):
         notes.append(f"Without retrieved documents: {counted(bare, 'trace')}.")
@@ -183,6 +183,29 @@ def _spans(tool: Tool, number: int, entry: Any) -> list[Span]:
 
     add(entry, None, 0)
     return spans
+
+
+def _by_root(spans: Sequence[Span]) -> list[Span]:
+    """Return the calls with a trace of its own for each further chain of a trace that nothing called.
+
+    It is named after the chain. What belongs to none of them stays with the first.
+    """
+    first: dict[str, str] = {}
+    parents = {(span.trace_id, span.span_id): span.parent_id for span in spans}
+    roots = {}
+    for span in spans:
+        if span.parent_id is None and span.kind in ROOTS and span.span_id is not None:
+            key = span.trace_id, span.span_id
+            roots[key] = span.trace_id if first.setdefault(span.trace_id, key[1]) == key[1] else key[1]
+
+    def trace_of(span: Span) -> str:
+        name, seen = span.span_id, set[str]()
+        while name is not None and name not in seen and (span.trace_id, name) not in roots:
+            seen.add(name)
+            name = parents.get((span.trace_id, name))
+        return roots.get((span.trace_id, name or ""), span.trace_id)
+
+    return [replace(span, trace_id=trace_of(span)) for span in spans]
 
 
 def _record(tool: Tool, record_id: str, spans: Sequence[Span], log: IssueLog) -> Record:

@@ -21,7 +21,7 @@ DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_do
 MAX_DEPTH = 20
 MAX_DOCUMENTS = 10_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ROOTS = ("CHAIN", "AGENT")
+ROOTS = ("CHAIN", "AGENT")
 _COUNTS = ("prompt", "completion", "total")
 # Stands in for a time that is not known; never compared with one that is.
 _NEVER = datetime.max
@@ -150,7 +150,7 @@ def _inside(span: Span, full: Collection[str], parents: Mapping[str, str | None]
 def _root(spans: Sequence[Span]) -> Span:
     known = {span.span_id for span in spans if span.span_id}
     roots = [span for span in spans if span.parent_id not in known] or list(spans)
-    ranked = [span for span in roots if span.kind in _ROOTS] or roots
+    ranked = [span for span in roots if span.kind in ROOTS] or roots
     return next((span for span in ranked if span.attributes.get("input.value") is not None), ranked[0])
 
 

@@ -38,14 +38,14 @@ def test_rows_come_back_as_they_were(tmp_path):
     with CalibrationStore(path) as store:
         assert store.provenance is None and len(store) == 0 and store.frame().empty and store.usable().empty
         assert store.add([case(1, question=hostile, context="x" * 100_000, kind="who")], SEEN) == 1
-        assert store.add([case(2, correct=False), case(3, correct=None, score=math.inf)], SEEN) == 2
+        assert store.add([case(2, correct=False), case(3, correct=None, score=0.3)], SEEN) == 2
     with CalibrationStore(path, SEEN) as store:
         found = store.frame()
         assert store.provenance == SEEN and len(store) == 3
         assert store.has(hostile, "x" * 100_000) and store.has("Q2", "C")
         assert not store.has("Q2", "D") and not store.has("Q2C", "")
     assert found["question"].tolist() == [hostile, "Q2", "Q3"] and found["context"].str.len()[0] == 100_000
-    assert found["nonconformity_score"].tolist() == [0.1, 0.2, math.inf]
+    assert found["nonconformity_score"].tolist() == [0.1, 0.2, 0.3]
     assert found["correct"].tolist() == [True, False, pd.NA] and found["kind"].tolist()[:1] == ["who"]
     assert found["kind"].isna().tolist() == [False, True, True] and found["excluded"].isna().all()
     assert found["id"].tolist() == [1, 2, 3] and found["true_answer"].tolist() == ["T"] * 3
@@ -79,6 +79,20 @@ def test_an_undefined_score_is_kept_and_calibrates_nothing(tmp_path):
         assert store.add([case(1), case(2, score=math.nan, correct=None)], SEEN) == 2
         assert store.has("Q2", "C") and store.frame()["nonconformity_score"].isna().tolist() == [False, True]
         assert store.usable()["question"].tolist() == ["Q1"]
+
+
+@pytest.mark.parametrize("score", [math.inf, -math.inf])
+def test_an_infinite_score_is_refused_and_nothing_is_added(tmp_path, score):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        with pytest.raises(InputError, match=rf"^The score of case 2 \('Q2'\) must be .* got {score}\.$"):
+            store.add([case(1), case(2, score=score)], SEEN)
+        assert len(store) == 0
+        store.add([case(1)], SEEN)
+    written(
+        tmp_path / "c.db", f"UPDATE calibration_scores SET nonconformity_score = {'-' * (score < 0)}9e999"
+    )
+    with CalibrationStore(tmp_path / "c.db", SEEN) as store:
+        assert store.usable().empty
 
 
 def test_a_row_is_replaced_only_where_that_is_asked_for_and_stays_excluded(tmp_path):

@@ -77,6 +77,28 @@ def test_what_is_no_file_or_run_is_one_sentence(kind, arguments, odd, tmp_path, 
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "--out", "ODD"),
+        ("trend", "ODD"),
+        ("check", "SAVED", "--junit", "ODD"),
+        ("export", "SAVED", "--out", "ODD"),
+        ("validate", "--metrics", "ODD"),
+        ("calibrate", "SAVED", "--store", "ODD"),
+        ("simulate", "--out", "NEW", "--name", "ODD"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(("odd", "what"), [("a\0b", "a NUL character"), ("a\ud800", "half a surrogate pair")])
+def test_text_that_can_be_no_path_is_one_sentence(arguments, odd, what, saved, tmp_path, capsys):
+    names = {"ODD": f"{tmp_path}/{odd}", "SAVED": saved, "NEW": tmp_path / "new"}
+    assert command(*(names.get(a, a) for a in arguments)) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"Error: Argument {1 + arguments.index('ODD')} holds {what}: ")
+    assert error.count("\n") == 1 and not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("out", ["LONG", "/dev/null/x", "/proc/x"])
 @pytest.mark.parametrize("what", ["export", "import", "simulate", "analyze"])
 def test_where_nothing_can_be_written_is_one_sentence(what, out, saved, tmp_path, capsys, monkeypatch):

@@ -206,6 +206,17 @@ def test_answers_are_counted_in_a_file_once(tmp_path, monkeypatch):
     assert all("Brunel" not in repr(one) for one in seen) and b"Brunel" not in path.read_bytes()
 
 
+def test_answers_that_were_validated_before_are_counted_too(tmp_path):
+    path, start = tmp_path / "metrics.db", datetime.now(UTC) - timedelta(seconds=1)
+    validated = fill(run_of(), ValidationStep())
+    counted = fill(validated, ValidationStep(metrics=str(path)))
+    assert counted["verdicts"].equals(validated["verdicts"])
+    assert counted.manifest["steps"]["validation"]["n_left"] == 0
+    assert fill(counted, ValidationStep(metrics=str(path))) is counted
+    with MetricsStore(path) as store:
+        assert len(store.between(start, datetime.now(UTC))) == 5
+
+
 def test_a_metrics_file_that_cannot_be_used_is_told_before_the_work(tmp_path):
     (tmp_path / "notes.txt").write_text("no database " * 100)
     with pytest.raises(InputError, match="metrics store"):

@@ -370,3 +370,46 @@ def test_calls_inside_each_other_without_end_are_cut_off():
     for place in range(1, 45):
         deep = {"id": str(place), "run_type": "chain", "inputs": {"question": QUESTION}, "outputs": {"answer": ANSWER}, "child_runs": [deep]}  # fmt: skip
     assert run([deep]).report.notes[1].startswith("21 calls in 1 trace")
+
+
+def two_roots():
+    """Two chains in one trace of LangSmith, each with its retriever."""
+    rows = []
+    for name, question, answer in (("a", "Who?", "Ann"), ("b", "Where?", "Rome")):
+        found = {"documents": [{"page_content": f"{answer} it is."}]}
+        for own, above, kind, outputs in (
+            (name, None, "chain", {"answer": answer}),
+            (f"{name}1", name, "retriever", found),
+        ):
+            rows.append({
+                "id": own, "trace_id": "t", "parent_run_id": above, "run_type": kind, "start_time": START,
+                "dotted_order": own, "inputs": {"question": question}, "outputs": outputs,
+            })  # fmt: skip
+    return rows
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)], ids=["in order", "children first"])
+@pytest.mark.parametrize("written", [json.dumps, lambda rows: "\n".join(map(json.dumps, rows))])
+def test_each_root_of_a_trace_is_a_question(order, written):
+    rows = two_roots()
+    found = import_file(written([rows[i] for i in order]).encode(), "x.json").run
+    rows = found.queries[["query_id", "question", "answer"]].to_numpy().tolist()
+    assert sorted(rows) == [["b", "Where?", "Rome"], ["t", "Who?", "Ann"]]
+    assert sorted(found.passages[["query_id", "text"]].to_numpy().tolist()) == [
+        ["b", "Rome it is."],
+        ["t", "Ann it is."],
+    ]
+
+
+def test_a_root_without_a_question_costs_its_row():
+    *rows, root, child = two_roots()
+    found = run([*rows, root | {"inputs": None, "outputs": None}, child | {"parent_run_id": "gone"}])
+    assert found.run.queries["question"].to_list() == ["Who?"]
+    (issue,) = found.report.issues
+    assert (issue.row, issue.expected) == (3, "a question in the root or a RETRIEVER")
+
+
+def test_a_root_that_is_no_chain_belongs_to_the_first():
+    rows = two_roots()
+    rows[2] |= {"run_type": "llm"}
+    assert run(rows).run.queries["question"].to_list() == ["Who?"]
