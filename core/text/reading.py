@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -60,10 +60,11 @@ def read(text: str) -> tuple[Token, ...]:
     >>> [(t.stem, t.negates) for t in read("Fifteen arches didn't fall")]
     [('#15', False), ('arch', False), ('did', False), ('not', True), ('fall', False)]
     """
-    plain, origin = folded(text), places(text)
-    if _is_plain(plain):
+    plain, cues = folded(text), negations(text)
+    figures = _figures(plain)
+    if _is_plain(plain, cues, figures):
         return _read_plain(plain)
-    cues, figures = negations(text), _figures(plain)
+    origin = places(text)
     found = [(n.start, n.end, f"#{n.values[0]:.15g}", True) for n in figures]
     taken = {i for start, end, _, _ in found for i in range(start, end)}
     words = _words(plain)
@@ -92,11 +93,9 @@ def _figures(plain: str) -> list[WrittenNumber]:
     return [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
 
 
-def _is_plain(plain: str) -> bool:
-    """Whether a folded text is of ASCII, and neither a number nor a negation is found in it."""
-    if not plain.isascii() or "n't" in plain.lower():
-        return False
-    return not negations(plain) and not _figures(plain)
+def _is_plain(plain: str, cues: Sequence[Any], figures: Sequence[Any]) -> bool:
+    """Whether a folded text is of ASCII, and neither a number nor a negation was found in it."""
+    return not figures and not cues and plain.isascii() and "n't" not in plain.lower()
 
 
 def _read_plain(plain: str) -> tuple[Token, ...]:
@@ -165,7 +164,7 @@ def known_stems(text: str) -> Stems:
     (['#15', 'arch', 'fall'], ['#15'], True)
     """
     plain = folded(text)
-    if _is_plain(plain):
+    if _is_plain(plain, negations(text), _figures(plain)):  # as most answers are
         words = {*_ASCII_PLAIN.findall(plain.lower())}
         stems = frozenset(map(stem, words - STOP_WORDS))
         return Stems(stems, stems.union(map(stem, words & STOP_WORDS)), frozenset(), False)

@@ -115,7 +115,7 @@ def kernel_language_entropy(similarity: ArrayLike, heat: float = HEAT) -> Any:
     """
     graph = _graph(similarity)
     if not graph.size:
-        return _undefined(graph[..., 0])
+        return _undefined(graph.sum(axis=-1))
     degree = np.eye(graph.shape[-1]) * graph.sum(axis=-1)[..., None, :]
     values, vectors = np.linalg.eigh(degree - graph)
     kernel = (vectors * np.exp(-heat * values)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
