@@ -88,6 +88,11 @@ def constant_within(values: Floats, group: Ints, n_groups: int) -> Bools:
     return low >= high
 
 
+def dot(a: Floats, b: Floats) -> Floats:
+    """Return the product of the vectors along the last axis: the very digits of ``a @ b``, pair by pair."""
+    return np.asarray((a[..., None, :] @ b[..., :, None])[..., 0, 0])
+
+
 def equal_sized(group: Ints, chosen: Bools) -> Iterator[tuple[Ints, Ints]]:
     """Yield the chosen groups of each size together: their numbers, (m,), and their rows, (m, size).
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from core.arrays import Floats
 from core.text.matching import is_correct_again
-from core.text.words import words
+from core.text.words import known_words
 
 CORRECT, INCORRECT, ABSTAINED, EMPTY, FAILED, UNJUDGED = STATES = (
     "correct", "incorrect", "abstained", "empty", "failed", "not judged",
@@ -55,7 +55,9 @@ class Judge:
 
     def state(self, answer: str | None, status: str | None) -> str:
         """Return one of `STATES`."""
-        is_labelled = None not in (answer, self.labelled) and words(str(answer)) == words(str(self.labelled))
+        is_labelled = None not in (answer, self.labelled) and known_words(str(answer)) == known_words(
+            str(self.labelled)
+        )
         if status in (ABSTAINED, EMPTY):
             return CORRECT if is_labelled and self.label else status
         if status != "answered" or answer is None:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import regex
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
 from core.text.abstention import answer_status
-from core.text.words import words
+from core.text.words import known_words
 
 # rouge_score drops everything outside a-z and 0-9, so other scripts vanish and Vietnamese falls into
 # fragments ("không" becomes "kh", "ng") that match where words do not.
@@ -49,16 +49,11 @@ def _stem(word: str) -> str:
     return str(_stemmer().tokenize(word)[0])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _rouge_words(text: str, stem: bool = True) -> tuple[str, ...]:
     # As its regular expressions find them, at a quarter of their time.
     found = text.lower().encode("ascii", "replace").translate(_SEPARATED).decode().split()
     return tuple(map(_stem, found) if stem else found)
-
-
-@lru_cache(maxsize=4096)
-def _unicode_words(text: str) -> tuple[str, ...]:
-    return tuple(words(text))
 
 
 def _readable(text: str) -> bool:
@@ -67,7 +62,7 @@ def _readable(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _mostly_latin(text: str) -> bool:
-    found = _unicode_words(text)
+    found = known_words(text)
     return sum(bool(_FOREIGN.search(word)) for word in found) <= _MAX_FOREIGN_SHARE * len(found)
 
 
@@ -90,7 +85,7 @@ def rouge_l(target: str, prediction: str, stem: bool = True) -> RougeL:
     """
     if _readable(target) and _readable(prediction):
         return rouge_l_words(_rouge_words(target, stem), _rouge_words(prediction, stem))
-    return rouge_l_words(_unicode_words(target), _unicode_words(prediction))
+    return rouge_l_words(known_words(target), known_words(prediction))
 
 
 def rouge_l_pairs(targets: Sequence[str], predictions: Sequence[str]) -> NDArray[np.float64]:
@@ -99,16 +94,23 @@ def rouge_l_pairs(targets: Sequence[str], predictions: Sequence[str]) -> NDArray
     >>> rouge_l_pairs(["the cat sat", "the cat sat"], ["the cat ran", "a dog"]).round(2).tolist()
     [0.67, 0.0]
     """
+    place = {text: i for i, text in enumerate(dict.fromkeys([*targets, *predictions]))}
+    one, other = (np.array([place[text] for text in part], dtype=np.int64) for part in (targets, predictions))
+    return _f1_of([*place], one, other)
+
+
+def _f1_of(texts: Sequence[str], one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the F1 of pairs of texts, which are given by their places."""
     found = [np.empty(0)]
-    for start in range(0, len(targets), _PAIRS):
-        pairs = [part[start : start + _PAIRS] for part in (targets, predictions)]
-        place = {text: i for i, text in enumerate(dict.fromkeys([*pairs[0], *pairs[1]]))}
-        one, other = (np.array([place[text] for text in part], dtype=np.int64) for part in pairs)
-        readable = np.array([_readable(text) for text in place], dtype=bool)
-        f1 = _f1_pairs([_rouge_words(text) for text in place], one, other)
+    for start in range(0, len(one), _PAIRS):
+        some = np.unique(np.concatenate([one[start : start + _PAIRS], other[start : start + _PAIRS]]))
+        pair = [np.searchsorted(some, part[start : start + _PAIRS]) for part in (one, other)]
+        chosen = [texts[i] for i in some]
+        readable = np.array([_readable(text) for text in chosen], dtype=bool)
+        f1 = _f1_pairs([_rouge_words(text) for text in chosen], *pair)
         if not readable.all():
-            both = readable[one] & readable[other]
-            f1[~both] = _f1_pairs([_unicode_words(text) for text in place], one[~both], other[~both])
+            both = readable[pair[0]] & readable[pair[1]]
+            f1[~both] = _f1_pairs([known_words(text) for text in chosen], *(part[~both] for part in pair))
         found.append(f1)
     return np.concatenate(found)
 
@@ -134,8 +136,26 @@ def rouge_l_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
     >>> rouge_l_matrix(["the cat sat", "the cat ran", "a dog"]).round(2).tolist()
     [[1.0, 0.67, 0.0], [0.67, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    n = len(texts)
-    return rouge_l_pairs([text for text in texts for _ in texts], [*texts] * n).reshape(n, n)
+    return rouge_l_of_each([texts])[0]
+
+
+def rouge_l_of_each(questions: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """Return the `rouge_l_matrix` of the texts of each question, each with n: shape (questions, n, n)."""
+    n = len(questions[0])
+    place: dict[str, int] = {}
+    which = np.array(
+        [place.setdefault(text, len(place)) for texts in questions for text in texts], dtype=np.int64
+    ).reshape(len(questions), n)
+    # Both directions have the same F1, and equal texts have that of one with itself.
+    row, column = np.triu_indices(n)
+    one, other = which[:, row].ravel(), which[:, column].ravel()
+    pairs, back = np.unique(one * len(place) + other, return_inverse=True)
+    found = np.empty((len(questions), n, n))
+    f1 = _f1_of([*place], pairs // max(1, len(place)), pairs % max(1, len(place)))[back].reshape(
+        len(questions), len(row)
+    )
+    found[:, row, column] = found[:, column, row] = f1
+    return found
 
 
 def _coded(texts: Sequence[Sequence[str]]) -> list[str]:
@@ -163,17 +183,17 @@ class Agreement(NamedTuple):
     reason: str = ""
 
 
-def by_outcome(likeness: NDArray[np.float64], status: Sequence[str]) -> NDArray[np.float64]:
+def by_outcome(likeness: NDArray[np.float64], status: ArrayLike) -> NDArray[np.float64]:
     """Set the likeness of texts of which at least one is no answer: 1 for equal ``status``, else 0.
+
+    ``status``, (..., n), of the texts.
 
     >>> by_outcome(np.full((3, 3), 0.5), ["answered", "abstained", "abstained"]).tolist()
     [[0.5, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
     """
-    if set(status) <= {"answered"}:
-        return likeness
     given = np.array(status)
-    equal = given[:, None] == given
-    both_answered = (given[:, None] == "answered") & equal
+    equal = given[..., :, None] == given[..., None, :]
+    both_answered = (given[..., None] == "answered") & equal
     return np.where(both_answered, likeness, equal)
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import regex
 
 from core.text.folding import folded, places
-from core.text.numbers import numbers
+from core.text.numbers import WrittenNumber, numbers
 from core.text.words import STOP_WORDS
 
 _CACHE = 16_384
@@ -60,12 +60,11 @@ def read(text: str) -> tuple[Token, ...]:
     >>> [(t.stem, t.negates) for t in read("Fifteen arches didn't fall")]
     [('#15', False), ('arch', False), ('did', False), ('not', True), ('fall', False)]
     """
-    plain, origin = folded(text), places(text)
-    cues = negations(text)
-    # A lone "one" is mostly a pronoun.
-    figures = [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
-    if not figures and not cues and plain.isascii() and "n't" not in plain.lower():
+    plain, cues = folded(text), negations(text)
+    figures = _figures(plain)
+    if _is_plain(plain, cues, figures):
         return _read_plain(plain)
+    origin = places(text)
     found = [(n.start, n.end, f"#{n.values[0]:.15g}", True) for n in figures]
     taken = {i for start, end, _, _ in found for i in range(start, end)}
     words = _words(plain)
@@ -87,6 +86,16 @@ def read(text: str) -> tuple[Token, ...]:
         tokens.append(Token(shown, key, origin[start], origin[end], clause, is_number, negates, content))
         last = end
     return tuple(tokens)
+
+
+def _figures(plain: str) -> list[WrittenNumber]:
+    # A lone "one" is mostly a pronoun.
+    return [n for n in numbers(plain) if n.values != (1.0,) or plain[n.start].isdecimal()]
+
+
+def _is_plain(plain: str, cues: Sequence[Any], figures: Sequence[Any]) -> bool:
+    """Whether a folded text is of ASCII, and neither a number nor a negation was found in it."""
+    return not figures and not cues and plain.isascii() and "n't" not in plain.lower()
 
 
 def _read_plain(plain: str) -> tuple[Token, ...]:
@@ -135,6 +144,37 @@ def content_stems(text: str) -> tuple[str, ...]:
     """Return the stems of the words of content in order; of all words where none is one."""
     found = read(text)
     return tuple(token.stem for token in found if token.content) or tuple(token.stem for token in found)
+
+
+class Stems(NamedTuple):
+    """The stems of a text, each once: of words of content, of all words, of numbers; whether it denies."""
+
+    content: frozenset[str]
+    all: frozenset[str]
+    numbers: frozenset[str]
+    denies: bool
+
+
+@lru_cache(maxsize=_CACHE)
+def known_stems(text: str) -> Stems:
+    """Return what `read` finds in a text, without the places of the words.
+
+    >>> found = known_stems("Fifteen arches did not fall")
+    >>> sorted(found.content), sorted(found.numbers), found.denies
+    (['#15', 'arch', 'fall'], ['#15'], True)
+    """
+    plain = folded(text)
+    if _is_plain(plain, negations(text), _figures(plain)):  # as most answers are
+        words = {*_ASCII_PLAIN.findall(plain.lower())}
+        stems = frozenset(map(stem, words - STOP_WORDS))
+        return Stems(stems, stems.union(map(stem, words & STOP_WORDS)), frozenset(), False)
+    found = read(text)
+    return Stems(
+        frozenset(token.stem for token in found if token.content),
+        frozenset(token.stem for token in found),
+        frozenset(token.stem for token in found if token.is_number),
+        any(token.negates for token in found),
+    )
 
 
 def content_words(text: str) -> tuple[str, ...]:

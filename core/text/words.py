@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -62,6 +63,12 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return [unicodedata.normalize("NFC", match.group().casefold()) for match in _WORD.finditer(text)]
+
+
+@lru_cache(maxsize=16_384)
+def known_words(text: str) -> tuple[str, ...]:
+    """Return `words`, once for each of the latest texts."""
+    return tuple(words(text))
 
 
 def has_words(text: str) -> bool:

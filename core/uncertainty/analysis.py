@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.arrays import Floats
+from core.arrays import Floats, Ints
 from core.run import Run
 from core.text.matching import correctness
 from core.uncertainty.clusters import order_dependence
@@ -29,13 +29,13 @@ from core.uncertainty.definitions import (
     UNSTABLE,
     VARIES,
 )
-from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, score
+from core.uncertainty.estimators import ESTIMATORS, EstimatorScores, scored
 from core.uncertainty.grounding import quadrant
 from core.uncertainty.meanings import meanings
-from core.uncertainty.measures import discrete_semantic_entropy
+from core.uncertainty.measures import discrete_semantic_entropy, number_of_semantic_sets
 from core.uncertainty.quality import EstimatorPair, EstimatorQuality, comparisons, leaderboard
 from core.uncertainty.relations import Key, relations
-from core.uncertainty.samples import Samples
+from core.uncertainty.samples import Batch, Samples, batches
 
 NOTHING = "No question has two samples."
 NO_LABELS = "Neither labels nor reference answers: which estimator to believe is not known."
@@ -172,27 +172,22 @@ def measure(run: Run, embed: Embed | None = None) -> UncertaintyAnalysis:
     rows = given.groupby("query_id", sort=False).indices
     asked_again = run.queries["query_id"].isin(rows.keys()).to_numpy(dtype=bool)
     texts = _texts(run, run.queries[asked_again], given, rows, embed)
-    ids = given["sample_id"].to_numpy()
-    facts, found = [], []
-    for query_id, samples in texts.items():
-        of_samples, of_question = _of_question(samples)
-        found.append(of_samples)
-        consensus = ids[rows[query_id][of_samples["is_consensus"]]]
-        facts.append({**of_question, "consensus_id": next(iter(consensus), None)})
+    questions = [*texts.values()]
     order = np.concatenate([rows[query_id] for query_id in texts]) if texts else np.empty(0, dtype=np.int64)
-    each = {name: np.concatenate([one[name] for one in found]) for name in _EACH} if found else {}
-    of_each = pd.DataFrame(each, columns=[*_EACH], index=given.index[order]).astype(_EACH)
-    samples = frame[["query_id", "sample_id", "answer", "temperature", "top_p"]].join(of_each)
-    samples.insert(3, "status", samples.pop("status").fillna("error"))
-
+    n_samples = np.array([len(one.sampled) for one in questions], dtype=np.int64)
+    facts = _Facts(np.cumsum(n_samples) - n_samples, given["sample_id"].to_numpy()[order])
     measured = {"embeddings"} if embed is not None else set()
     measured |= {"logprobs"} if given["logprob_sum"].notna().any() else set()
-    measured |= {name for one in texts.values() for name in _FROM_MODELS if getattr(one, name) is not None}
+    measured |= {name for name in _FROM_MODELS if any(getattr(one, name) is not None for one in questions)}
     names = [name for name, one in ESTIMATORS.items() if measured >= {*one.needs}]
-    scores = {name: _among(one, asked_again) for name, one in score([*texts.values()], names).items()}
+    found = scored(facts.of(batches(questions)), len(questions), names)
+    scores = {name: _among(one, asked_again) for name, one in found.items()}
+    of_each = pd.DataFrame(facts.of_samples, columns=[*_EACH], index=given.index[order]).astype(_EACH)
+    samples = frame[["query_id", "sample_id", "answer", "temperature", "top_p"]].join(of_each)
+    samples.insert(3, "status", samples.pop("status").fillna("error"))
     correct = correctness(run.queries)
     queries = run.queries[["query_id", "question"]].reset_index(drop=True)
-    known = pd.DataFrame(facts, columns=[*_FACTS], index=np.flatnonzero(asked_again))
+    known = pd.DataFrame(facts.of_questions, columns=[*_FACTS], index=np.flatnonzero(asked_again))
     counts = {name: 0 for name, kind in _FACTS.items() if kind == "int64"}
     queries = queries.join(known.reindex(queries.index).fillna(counts).astype(_FACTS))
     for name, estimator in COLUMN_ESTIMATORS.items():
@@ -272,33 +267,58 @@ _FACTS = {
 }  # fmt: skip
 
 
-def _of_question(samples: Samples) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Return what is known of each sample of a question, and of the question."""
-    status, n = samples.sampled_status, len(samples.sampled)
-    groups = meanings(samples)
-    orders = order_dependence(samples.equivalent("content"))
-    sizes = np.bincount(groups.numbers)[1:]
-    likeness = (samples.graph("jaccard") + samples.graph("rouge_l")) / 2
-    # The most typical of the largest meaning.
-    typical = np.argmax(np.where(groups.numbers == 1, likeness.sum(axis=1), -1))
+class _Facts:
+    """What is known of each sample and of each question, by column; filled while batches go by.
+
+    ``start``: where the samples of each question begin; ``ids`` of all samples.
+    """
+
+    def __init__(self, start: Ints, ids: npt.NDArray[Any]) -> None:
+        self._start, self._ids = start, ids
+        self.of_samples = {name: np.full(len(ids), None, dtype=object) for name in _EACH}
+        self.of_questions = {name: np.full(len(start), None, dtype=object) for name in _FACTS}
+
+    def of(self, parts: Iterable[tuple[Ints, Batch]]) -> Iterator[tuple[Ints, Batch]]:
+        """Yield each batch once its facts are known."""
+        for at, batch in parts:
+            of_samples, of_questions, typical = _of_questions(batch)
+            rows = self._start[at][:, None] + np.arange(batch.n_samples)
+            for name, values in of_samples.items():
+                self.of_samples[name][rows] = values
+            for name, values in of_questions.items():
+                self.of_questions[name][at] = values
+            self.of_questions["consensus_id"][at] = self._ids[self._start[at] + typical]
+            yield at, batch
+
+
+def _of_questions(batch: Batch) -> tuple[dict[str, Any], dict[str, Any], Ints]:
+    """Return what is known of each sample of a question and of the question, and the most typical sample."""
+    n, status = batch.n_samples, batch.status[:, batch.start :]
+    groups = meanings(batch)
+    orders = order_dependence(batch.equivalent("content"))
+    likeness = (batch.graph("jaccard") + batch.graph("rouge_l")) / 2
+    total = likeness.sum(axis=2)
+    # Of the largest meaning.
+    typical = np.argmax(np.where(groups.numbers == 1, total, -1), axis=1)
+    exact, in_largest = batch.equivalent("exact"), groups.baseline_size == groups.sizes[:, 0]
     of_samples = {
-        "status": np.array(status, dtype=object),
+        "status": status,
         "meaning": groups.numbers,
-        "n_same": samples.equivalent("exact").sum(axis=1),
-        "agreement": (likeness.sum(axis=1) - 1) / (n - 1) if n > 1 else np.full(n, np.nan),
-        "is_consensus": np.arange(n) == typical,
+        "n_same": exact.sum(axis=2),
+        "agreement": (total - 1) / (n - 1) if n > 1 else math.nan,
+        "is_consensus": np.arange(n) == typical[:, None],
     }
-    of_question = {
+    of_questions = {
         "n_samples": n,
-        "n_distinct": len(np.unique(samples.clusters("exact"))),
-        "n_refused": status.count("abstained"),
-        "n_empty": status.count("empty"),
-        "n_meanings": len(sizes),
+        "n_distinct": number_of_semantic_sets(batch.clusters("exact")),
+        "n_refused": (status == "abstained").sum(axis=1),
+        "n_empty": (status == "empty").sum(axis=1),
+        "n_meanings": (groups.sizes > 0).sum(axis=1),
         "meanings_low": orders.low,
         "meanings_high": orders.high,
-        "meaning_share": sizes[0] / n if n > 1 else math.nan,
+        "meaning_share": groups.sizes[:, 0] / n if n > 1 else math.nan,
         "entropy_normalised": discrete_semantic_entropy(groups.numbers) / math.log(n) if n > 1 else math.nan,
-        "baseline_in_largest": groups.baseline_size == sizes[0] if samples.status[0] != "empty" else None,
+        "baseline_in_largest": np.where(batch.status[:, 0] == "empty", None, in_largest.astype(object)),
         "differs_by_chance": groups.differs_by_chance,
     }
-    return of_samples, of_question
+    return of_samples, of_questions, typical

@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from core.arrays import Floats
+from core.arrays import Floats, Ints
 from core.socket import REASON, Definition, by_name
 from core.uncertainty import measures, spectral
-from core.uncertainty.samples import Estimate, Samples
+from core.uncertainty.samples import WHOLE, Batch, Samples, batches
 from core.uncertainty.similarity import agreement, mean_off_diagonal, typical_agreement
 
 QUESTION, ANSWER = "question", "answer"
@@ -33,24 +34,22 @@ REASONS = by_name(
 )  # fmt: skip
 
 
-_WHOLE = {"embeddings", "entailment"}  # fields of which no value may be missing
-
-
 @dataclass(frozen=True, slots=True)
 class Estimator:
     """One way to tell how uncertain an answer is.
 
-    ``measure`` takes `Samples` that hold what it ``needs``, fields beside the texts. ``range``: of its
-    values, n is the number of samples. ``rises_with`` says what a higher value means, ``level`` whether it
-    judges the question (all samples) or the first answer. ``samples``: whether it needs two answers or more,
-    as many calls as samples, shared by all that need them; ``extra_calls`` come on top. ``is_baseline``: it
-    is trivial, and an estimator that does not beat it is not worth its cost.
+    ``measure`` takes a `Batch` of questions that hold what it ``needs``, fields beside the texts, and returns
+    a value for each. ``range``: of its values, n is the number of samples. ``rises_with`` says what a higher
+    value means, ``level`` whether it judges the question (all samples) or the first answer. ``samples``:
+    whether it needs two answers or more, as many calls as samples, shared by all that need them;
+    ``extra_calls`` come on top. ``is_baseline``: it is trivial, and an estimator that does not beat it is not
+    worth its cost.
     """
 
     name: str
     title: str
     meaning: str
-    measure: Callable[[Samples], float]
+    measure: Callable[[Batch], ArrayLike]
     range: str
     paper: str = ""
     rises_with: str = "uncertainty"
@@ -77,33 +76,46 @@ class Estimator:
         """Return how many calls of the model it needs beside the answer itself."""
         return (n_samples if self.samples else 0) + self.extra_calls
 
-    def estimate(self, samples: Samples) -> Estimate:
-        """Return its value for one question; NaN with a reason where it is undefined."""
-        reason = self._undefined(samples)
-        value = math.nan if reason else float(self.measure(samples))
-        return Estimate(value, reason or ("missing_values" if math.isnan(value) else None))
+    def estimate(self, batch: Batch) -> tuple[Floats, NDArray[np.object_]]:
+        """Return its values, one per question, and the reasons why they are undefined, None where not."""
+        n = len(batch.questions)
+        values, reasons = np.full(n, math.nan), self._undefined(batch)
+        known = np.array([reason is None for reason in reasons], dtype=bool)
+        if known.any():
+            values = np.where(known, np.asarray(self.measure(batch), dtype=np.float64), math.nan)
+        reasons[known & np.isnan(values)] = "missing_values"
+        return values, reasons
 
-    def _undefined(self, samples: Samples) -> str | None:
-        if any(getattr(samples, need) is None for need in self.needs):
-            return "not_measured"
+    def _undefined(self, batch: Batch) -> NDArray[np.object_]:
+        first = batch.questions[0]
+        if any(getattr(first, need) is None for need in self.needs):
+            return self._all(batch, "not_measured")
         # A failed check is no "they differ".
-        if any(not np.isfinite(samples.array(need)).all() for need in _WHOLE & {*self.needs}):
-            return "missing_values"
+        if any(not np.isfinite(batch.array(need)).all() for need in self.needs if need in WHOLE):
+            return self._all(batch, "missing_values")
         # An answer is compared with at least one more text; a question needs two samples.
-        texts = samples.texts if self.level == ANSWER else samples.sampled
-        if not texts or (self.samples and len(texts) < 2):
-            return "one_sample"
-        if self.level == ANSWER and samples.status[0] != "answered":
-            return f"{samples.status[0]}_answer"
-        found = set(samples.sampled_status) if self.samples else {"answered"}
-        if "answered" in found:
-            return None
-        return "all_abstained" if "abstained" in found else "all_empty"
+        n_texts = batch.n_texts if self.level == ANSWER else batch.n_samples
+        if n_texts < (2 if self.samples else 1):
+            return self._all(batch, "one_sample")
+        found = self._all(batch, None)
+        if self.samples:
+            sampled = batch.status[:, batch.start :]
+            none = ~(sampled == "answered").any(axis=1)
+            refused = (sampled == "abstained").any(axis=1)
+            found[none & refused], found[none & ~refused] = "all_abstained", "all_empty"
+        if self.level == ANSWER:
+            for status in ("abstained", "empty"):
+                found[batch.status[:, 0] == status] = f"{status}_answer"
+        return found
+
+    @staticmethod
+    def _all(batch: Batch, reason: str | None) -> NDArray[np.object_]:
+        return np.full(len(batch.questions), reason, dtype=object)
 
 
-Measure = Callable[[Samples], float]
+Measure = Callable[[Batch], ArrayLike]
 # Name, title, meaning, measure by kind, range, paper, other fields of `Estimator`.
-_Family = tuple[str, str, str, Callable[[Samples, str], float], str, str, dict[str, Any]]
+_Family = tuple[str, str, str, Callable[[Batch, str], ArrayLike], str, str, dict[str, Any]]
 
 _LIN = "Lin, Trivedi, Sun 2023, arXiv 2305.19187"
 _FARQUHAR = "Farquhar et al. 2024, Nature 630"
@@ -137,7 +149,7 @@ _BY_LIKENESS: tuple[_Family, ...] = (
         {"rises_with": "confidence", "level": ANSWER}),
     ("answer_eccentricity", "Eccentricity of the answer",
         "Distance of this answer from the centre of the graph's leading eigenvectors.",
-        lambda s, kind: float(spectral.answer_eccentricity(s.similarity(kind))[0]), "[0, 1)", _LIN,
+        lambda s, kind: spectral.answer_eccentricity(s.similarity(kind))[:, 0], "[0, 1)", _LIN,
         {"level": ANSWER}),
 )  # fmt: skip
 _BY_RULE: tuple[_Family, ...] = (
@@ -156,8 +168,13 @@ _BY_RULE: tuple[_Family, ...] = (
 )  # fmt: skip
 
 
-def _mix(*kinds: str, measure: Callable[[Floats], float] = agreement) -> Measure:
-    return lambda s: float(np.mean([measure(s.similarity(kind)) for kind in kinds]))
+def _mix(*kinds: str, measure: Callable[[Floats], ArrayLike] = agreement) -> Measure:
+    return lambda s: np.mean([np.asarray(measure(s.similarity(kind))) for kind in kinds], axis=0)
+
+
+def _each(measure: Callable[[Samples], float]) -> Measure:
+    """Measure question by question what has no arrays."""
+    return lambda s: [measure(one) for one in s.questions]
 
 
 def _variance(variant: measures.Variant) -> Measure:
@@ -175,7 +192,7 @@ def _for_all_kinds() -> Iterator[Estimator]:
                 )  # fmt: skip
 
 
-def _of_kind(measure: Callable[[Samples, str], float], kind: str) -> Measure:
+def _of_kind(measure: Callable[[Batch, str], ArrayLike], kind: str) -> Measure:
     return lambda s: measure(s, kind)
 
 
@@ -191,7 +208,7 @@ _SINGLE = (
         _variance("std_distance"), "[0, 1]", needs=_EMBEDDED),
     Estimator("lexical_diversity", "Lexical diversity",
         "Share of different words among all words of the samples.",
-        lambda s: measures.lexical_diversity(s.sampled), "(0, 1]"),
+        _each(lambda one: measures.lexical_diversity(one.sampled)), "(0, 1]"),
     Estimator("mean_pairwise_rouge", "Mean pairwise ROUGE-L", "Mean ROUGE-L of every two samples.",
         lambda s: mean_off_diagonal(s.graph("rouge_l")), "[0, 1]", _KUHN, "confidence"),
     Estimator("agreement_text", "Agreement, words and ROUGE-L",
@@ -207,19 +224,19 @@ _SINGLE = (
         "Mean of the agreement by cosine, by shared words and by ROUGE-L.",
         _mix("cosine", "jaccard", "rouge_l"), "[0, 1]", _OWN, "confidence", ANSWER, _EMBEDDED),
     Estimator("p_true", "P(True)", "Probability that the model calls its own answer true.",
-        lambda s: float(s.array("p_true")), "[0, 1]", "Kadavath et al. 2022, arXiv 2207.05221",
+        lambda s: s.array("p_true"), "[0, 1]", "Kadavath et al. 2022, arXiv 2207.05221",
         "confidence", ANSWER, ("p_true",), samples=False, extra_calls=1),
     Estimator("verbalised", "Stated confidence", "The confidence that the model states when asked.",
-        lambda s: float(s.array("verbalised")), "[0, 1]", "Tian et al. 2023, arXiv 2305.14975",
+        lambda s: s.array("verbalised"), "[0, 1]", "Tian et al. 2023, arXiv 2305.14975",
         "confidence", ANSWER, ("verbalised",), samples=False, extra_calls=1),
     Estimator("contradiction_rate", "Self-check",
         "How often the samples contradict a sentence of the answer.",
-        lambda s: measures.contradiction_rate(s.array("contradiction")), "[0, 1]",
+        _each(lambda one: measures.contradiction_rate(np.asarray(one.contradiction))), "[0, 1]",
         "Manakul, Liusie, Gales 2023, arXiv 2303.08896", level=ANSWER, needs=("contradiction",)),
     Estimator("distinct_answers", "Different answers", "How many different answers were sampled.",
-        lambda s: measures.distinct_answers(s.sampled), "1 to n", is_baseline=True),
+        _each(lambda one: measures.distinct_answers(one.sampled)), "1 to n", is_baseline=True),
     Estimator("answer_length", "Length of the answer", "Words of the answer.",
-        lambda s: measures.answer_length(s.texts[0]), "whole numbers from 1",
+        _each(lambda one: measures.answer_length(one.texts[0])), "whole numbers from 1",
         level=ANSWER, samples=False, is_baseline=True),
 )  # fmt: skip
 
@@ -259,13 +276,20 @@ def score(questions: Sequence[Samples], names: Iterable[str] | None = None) -> d
     >>> found.values.tolist(), found.reasons
     ([1.0, 0.0, nan], (None, None, 'one_sample'))
     """
-    chosen = [ESTIMATORS[name] for name in (ESTIMATORS if names is None else names)]
-    rows = [[estimator.estimate(samples) for estimator in chosen] for samples in questions]
+    chosen = ESTIMATORS if names is None else names
+    return scored(batches(questions), len(questions), chosen)
+
+
+def scored(
+    parts: Iterable[tuple[Ints, Batch]], n_questions: int, names: Iterable[str]
+) -> dict[str, EstimatorScores]:
+    """Score questions that come in batches, each with the places of its questions among all."""
+    chosen = [ESTIMATORS[name] for name in names]
+    values = {one.name: np.full(n_questions, math.nan) for one in chosen}
+    reasons = {one.name: np.full(n_questions, None, dtype=object) for one in chosen}
+    for at, batch in parts:
+        for one in chosen:
+            values[one.name][at], reasons[one.name][at] = one.estimate(batch)
     return {
-        estimator.name: EstimatorScores(
-            estimator,
-            np.array([row[i].value for row in rows], dtype=np.float64),
-            tuple(row[i].reason for row in rows),
-        )
-        for i, estimator in enumerate(chosen)
+        one.name: EstimatorScores(one, values[one.name], tuple(reasons[one.name].tolist())) for one in chosen
     }

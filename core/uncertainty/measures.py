@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, expit
 
-from core.arrays import Floats
-from core.text.words import words
+from core.arrays import Floats, Ints
+from core.text.words import known_words
 from core.uncertainty.similarity import unit
 
 Variant = Literal["mean_squared", "mean_distance", "std_distance"]
@@ -26,7 +26,7 @@ def lexical_diversity(texts: Sequence[str]) -> float:
     >>> lexical_diversity(["Paris", "Paris", "in Paris"])
     0.5
     """
-    found = [word for text in texts for word in words(text)]
+    found = [word for text in texts for word in known_words(text)]
     return len(set(found)) / len(found) if found else math.nan
 
 
@@ -36,7 +36,7 @@ def distinct_answers(texts: Sequence[str]) -> int:
     >>> distinct_answers(["Paris", "paris.", "Rome"])
     2
     """
-    return len({tuple(words(text)) for text in texts})
+    return len({known_words(text) for text in texts})
 
 
 def answer_length(text: str) -> int:
@@ -45,32 +45,34 @@ def answer_length(text: str) -> int:
     >>> answer_length("in Paris")
     2
     """
-    return len(words(text))
+    return len(known_words(text))
 
 
 def centroid_distances(embeddings: ArrayLike) -> Floats:
-    """Distance of every embedding, at length 1, from the mean of all, shape (n,)."""
+    """Distance of every embedding, at length 1, from the mean of all, shape (..., n)."""
     rows = unit(embeddings)
-    return np.linalg.norm(rows - rows.mean(axis=0), axis=1) if len(rows) else np.empty(0)
+    if not rows.shape[-2]:
+        return np.empty(rows.shape[:-1])
+    return np.asarray(np.linalg.norm(rows - rows.mean(axis=-2, keepdims=True), axis=-1))
 
 
-def embedding_variance(embeddings: ArrayLike, variant: Variant = "mean_squared") -> float:
+def embedding_variance(embeddings: ArrayLike, variant: Variant = "mean_squared") -> Any:
     """Spread of the samples about their centroid.
 
-    ``embeddings``, (n, d), are brought to length 1. ``variant``: mean of the squared distances to the
+    ``embeddings``, (..., n, d), are brought to length 1. ``variant``: mean of the squared distances to the
     centroid; of the distances; or their standard deviation, which is 0 for any two answers and for any that
     are equally far apart, so do not rely on it. In [0, 1], higher = less agreement; NaN without samples.
 
     >>> opposite = [[1.0, 0.0], [-1.0, 0.0]]
-    >>> [embedding_variance(opposite, v) for v in ("mean_squared", "mean_distance", "std_distance")]
+    >>> [float(embedding_variance(opposite, v)) for v in ("mean_squared", "mean_distance", "std_distance")]
     [1.0, 1.0, 0.0]
     """
     distance = centroid_distances(embeddings)
     if not distance.size:
-        return math.nan
+        return _undefined(distance)
     if variant == "std_distance":
-        return float(distance.std())
-    return float(min(1.0, (distance if variant == "mean_distance" else distance**2).mean()))
+        return distance.std(axis=-1)
+    return np.minimum(1.0, (distance if variant == "mean_distance" else distance**2).mean(axis=-1))
 
 
 def consensus(embeddings: ArrayLike) -> int:
@@ -88,78 +90,138 @@ def consensus(embeddings: ArrayLike) -> int:
     return int(np.argmax(distance <= distance.min() + 1e-9))
 
 
-def number_of_semantic_sets(cluster_ids: ArrayLike) -> int:
-    """Return how many different meanings the samples have.
+def number_of_semantic_sets(cluster_ids: ArrayLike) -> Any:
+    """Return how many different meanings the samples have; ``cluster_ids``, (..., n).
 
-    >>> number_of_semantic_sets([0, 1, 0, 2])
+    >>> int(number_of_semantic_sets([0, 1, 0, 2]))
     3
     """
-    return int(np.unique(np.asarray(cluster_ids)).size)
+    groups = _groups(cluster_ids)
+    return np.bincount(groups.question, minlength=math.prod(groups.shape)).reshape(groups.shape)
 
 
-def discrete_semantic_entropy(cluster_ids: ArrayLike) -> float:
+def discrete_semantic_entropy(cluster_ids: ArrayLike) -> Any:
     """Entropy of the share of samples in each group (Farquhar et al. 2024).
 
-    ``cluster_ids``, (n,): the group of each sample. In [0, ln n], higher = more meanings, more evenly. NaN
-    without samples.
+    ``cluster_ids``, (..., n): the group of each sample. In [0, ln n], higher = more meanings, more evenly.
+    NaN without samples.
 
-    >>> round(discrete_semantic_entropy([0, 0, 1, 1]), 4)
+    >>> round(float(discrete_semantic_entropy([0, 0, 1, 1])), 4)
     0.6931
     """
-    _, size = np.unique(np.asarray(cluster_ids), return_counts=True)
-    return float(entr(size / size.sum()).sum()) if size.size else math.nan
+    groups = _groups(cluster_ids)
+
+    def entropy(size: Floats) -> Floats:
+        return np.asarray(entr(size / size.sum(axis=-1, keepdims=True)).sum(axis=-1))
+
+    return _by_number(groups, groups.size.astype(np.float64), entropy)
 
 
-def semantic_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
+def semantic_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> Any:
     """Entropy over groups weighted by the probability of their answers (Rao-Blackwellised).
 
-    ``cluster_ids`` and ``logprobs``, (n,): the group of each sample, and its log-probability divided by its
-    number of tokens, in nats. In [0, ln n], higher = less certain; NaN without samples or where a
+    ``cluster_ids`` and ``logprobs``, (..., n): the group of each sample, and its log-probability divided by
+    its number of tokens, in nats. In [0, ln n], higher = less certain; NaN without samples or where a
     log-probability is missing. Kuhn, Gal, Farquhar 2023, arXiv 2302.09664; Farquhar et al. 2024, Nature 630.
 
     Three to one in probability:
 
-    >>> round(semantic_entropy([0, 1], [math.log(0.3), math.log(0.1)]), 4)
+    >>> round(float(semantic_entropy([0, 1], [math.log(0.3), math.log(0.1)])), 4)
     0.5623
     """
-    mass = _log_mass(cluster_ids, logprobs)
-    return float(entr(np.exp(mass - _log_sum(mass))).sum()) if _usable(mass) else math.nan
+    groups, mass = _log_masses(cluster_ids, logprobs)
+
+    def entropy(logs: Floats) -> Floats:
+        return np.asarray(entr(np.exp(logs - _log_sum(logs)[:, None])).sum(axis=-1))
+
+    return _by_number(groups, mass, entropy)
 
 
-def kuhn_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> float:
+def kuhn_entropy(cluster_ids: ArrayLike, logprobs: ArrayLike) -> Any:
     """Mean over groups of minus the log of their summed probability, not normalised.
 
     The variant of TruthTorchLM, whose figures were published under the name semantic entropy; takes what
     `semantic_entropy` does. Any number, also below 0, as the sampled probabilities of a group may sum to more
     than 1; higher = less certain; NaN likewise.
 
-    >>> round(kuhn_entropy([0, 1], [math.log(0.3), math.log(0.1)]), 4)
+    >>> round(float(kuhn_entropy([0, 1], [math.log(0.3), math.log(0.1)])), 4)
     1.7533
     """
-    mass = _log_mass(cluster_ids, logprobs)
-    return float(-mass.mean()) if _usable(mass) else math.nan
+    groups, mass = _log_masses(cluster_ids, logprobs)
+    return _by_number(groups, mass, lambda logs: -logs.mean(axis=-1))
 
 
-def _log_mass(cluster_ids: ArrayLike, logprobs: ArrayLike) -> Floats:
-    """Return the log of the summed probability of each group."""
+class _Groups(NamedTuple):
+    """Samples in the order of their groups, of all questions in a row.
+
+    ``order`` of the samples; of each group its ``question``, where it ``start`` and its ``size``.
+    """
+
+    shape: tuple[int, ...]  # of the result
+    order: Ints
+    question: Ints
+    start: Ints
+    size: Ints
+
+
+def _groups(cluster_ids: ArrayLike) -> _Groups:
+    """Return the groups of each question, by their ids."""
+    ids = np.asarray(cluster_ids)
+    n = ids.shape[-1]
+    rows = ids.reshape(-1, n) if n else ids.reshape(math.prod(ids.shape[:-1]), 0)
+    order = np.argsort(rows, axis=-1, kind="stable")
+    ranked = np.take_along_axis(rows, order, axis=-1)
+    opens = np.ones(ranked.shape, dtype=bool)
+    opens[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    start = np.flatnonzero(opens)
+    flat = (order + n * np.arange(len(rows))[:, None]).ravel()
+    return _Groups(ids.shape[:-1], flat, start // max(1, n), start, np.diff(np.append(start, flat.size)))
+
+
+def _log_masses(cluster_ids: ArrayLike, logprobs: ArrayLike) -> tuple[_Groups, Floats]:
+    """Return the groups, and the log of the summed probability of each."""
     ids, given = np.asarray(cluster_ids), np.asarray(logprobs, dtype=np.float64)
     if ids.shape != given.shape:
         raise ValueError(f"groups and log-probabilities differ in shape: {ids.shape} and {given.shape}")
+    groups = _groups(ids)
+    logs, mass = given.ravel()[groups.order], np.empty(len(groups.size))
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN and infinity have no mass that can be used
-        return np.array([_log_sum(given[ids == number]) for number in np.unique(ids)])
+        for size in np.unique(groups.size):
+            chosen = groups.size == size
+            mass[chosen] = _log_sum(logs[groups.start[chosen][:, None] + np.arange(size)])
+    return groups, mass
 
 
-def _log_sum(logs: Floats) -> np.float64:
-    """Return what scipy's `logsumexp` does, whose checks cost several times that."""
-    if len(logs) == 1:
-        return np.float64(logs[0] + 0.0)
-    largest = logs == logs.max()
-    n, top = largest.sum(), logs.max()
-    return np.log1p(np.exp(np.where(largest, -np.inf, logs) - top).sum() / n) + np.log(n) + top
+def _by_number(groups: _Groups, values: Floats, measure: Callable[[Floats], Floats]) -> Any:
+    """Measure the values of each question's groups, all questions with equally many at once.
+
+    A row of values for each question; NaN without groups, or where a value is not finite. Padding the rows
+    to one length would change the last digit of the sums.
+    """
+    found = np.full(math.prod(groups.shape), math.nan)
+    number = np.bincount(groups.question, minlength=found.size)
+    first = np.cumsum(number) - number
+    for n in np.unique(number[number > 0]):
+        chosen = np.flatnonzero(number == n)
+        rows = values[first[chosen][:, None] + np.arange(n)]
+        usable = np.isfinite(rows).all(axis=-1)
+        found[chosen[usable]] = measure(rows[usable])
+    return found.reshape(groups.shape)
 
 
-def _usable(mass: Floats) -> bool:
-    return bool(mass.size and np.isfinite(mass).all())
+def _log_sum(logs: Floats) -> Floats:
+    """Return of each row what scipy's `logsumexp` does, whose checks cost several times that."""
+    if logs.shape[-1] == 1:
+        return logs[:, 0] + 0.0
+    top = logs.max(axis=-1, keepdims=True)
+    largest = logs == top
+    n = largest.sum(axis=-1)
+    rest = np.exp(np.where(largest, -np.inf, logs) - top).sum(axis=-1)
+    return np.asarray(np.log1p(rest / n) + np.log(n) + top[:, 0])
+
+
+def _undefined(rows: Floats) -> Floats:
+    return np.full(rows.shape[:-1], math.nan)
 
 
 def p_true(logprob_true: float, logprob_false: float) -> float:

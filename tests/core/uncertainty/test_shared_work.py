@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.text.overlap import by_outcome, rouge_l_matrix
-from core.uncertainty import spectral
+from core.uncertainty import score, spectral
+from core.uncertainty.clusters import greedy_clusters, order_dependence
 from core.uncertainty.samples import Samples
 from core.uncertainty.similarity import content, jaccard
 
@@ -43,3 +44,26 @@ def test_graphs_of_the_same_numbers_and_another_shape_or_option_are_others():
     assert spectral.sum_eigen(np.ones((2, 2))) == pytest.approx(1)
     pair = np.kron(np.eye(2), np.ones((2, 2)))
     assert spectral.eccentricity(pair, 1.0) == pytest.approx(1) and spectral.eccentricity(pair, 0.0) == 0
+
+
+def test_questions_measured_together_have_the_values_of_each_alone():
+    questions = [
+        Samples(["Paris", "in Paris", "Rome"], baseline=True, logprobs=[np.nan, -1.0, -2.0]),
+        Samples(["Rome", "", "I don't know."], baseline=True, logprobs=[np.nan, -1.0, -0.5]),
+        Samples(["Paris", "in Paris", "Rome", "not Rome"], entailment=np.eye(4), p_true=0.3),
+        Samples(["Oslo", "Rome"], entailment=[[1.0, np.nan], [0.0, 1.0]], embeddings=np.eye(2)),
+        Samples([]),
+        Samples(["It has 2 arches. It fell in 1914.", "2 arches", "in 1914"], baseline=True),
+    ]
+    together, alone = score(questions), [score([one]) for one in questions]
+    for name, found in together.items():
+        np.testing.assert_array_equal(found.values, [one[name].values[0] for one in alone], err_msg=name)
+        assert found.reasons == tuple(one[name].reasons[0] for one in alone), name
+
+
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_groups_and_their_order_are_those_of_each_question_alone(n):
+    half = np.random.default_rng(n).random((6, n, n)) > 0.6
+    same = half | half.transpose(0, 2, 1) | np.eye(n, dtype=bool)
+    assert greedy_clusters(same).tolist() == [greedy_clusters(one).tolist() for one in same]
+    assert np.transpose(order_dependence(same)).tolist() == [[*order_dependence(one)] for one in same]
