@@ -144,6 +144,9 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
         "core.socket.Finding",
         "core.verdict.verdict",
         "core.report.text.gate",
+        "core.compare",
+        "core.report.results.Comparison",
+        "core.report.results.Report",
         "core.report.paired.comparison_text",
     ),
     "Influence and attribution": (
