@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,33 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "benchmarks.md"
 _HEAD = """# Benchmarks
 
-How fast Leadline is, as ratios to something that does the same: both sides take turns, in one process or as
-pairs of processes, so that a busy machine slows both (it is busy where the load average is above the number
-of cores). A value is the median of n rounds, with the least and the most; 2 × is twice as fast. `make bench`
-measures everything again and writes this page; `make bench-quick` takes less than five minutes on a machine
-with nothing else to do, and replaces no full measurement.
+How fast Leadline is, as ratios to other software that does the same work; 2 × is twice as fast. Both sides
+take turns, in one process or as pairs of processes, so that a busy machine slows both (it is busy where the
+load average is above the number of cores). A value is the median of n rounds, with the minimum and the
+maximum.
+
+`make bench` measures everything again and writes this page. `make bench-quick` takes less than five minutes
+on an idle machine and never replaces a full measurement.
 """
+
+# What a reader asks first, the script that measured it, and the name of its line there.
+HEADLINES = (
+    (
+        "answers of the packaged model without each of 10 passages",
+        "engine",
+        "answers without each of 10 passages",
+    ),
+    ("attribution without each passage", "context_cite", "exact answers, together"),
+    ("attribution by 32 random subsets", "attribution", "surrogate, 32 masks"),
+    ("an answer and its quick screen", "screen", "answer and quick screen, 10 passages, Natural Questions"),
+    ("ten samples of an answer", "samples", "10 samples in float32, 10 passages of 100 words"),
+    ("drop-one calls on a llama.cpp server", "server_order", "time, 8 questions, 10 passages of 60 words"),
+    ("influence metrics of a million passages", "metrics", "the same metrics, 1,000,000 passages"),
+    ("ROUGE-L of answers of 25 words", "text", "ROUGE-L F1, 25 words"),
+    ("BM25 scores of 20,000 passages", "text", "BM25 scores, 20,000 passages"),
+    ("embeddings of passages", "text", "embeddings, 128 passages"),
+    ("import of a million rows, all checked", "influence_csv", "import, 1,000,000 rows, 87 MB"),
+)
 
 
 def keep(name: str, size: Size, lines: Sequence[Line], seconds: float) -> None:
@@ -56,12 +77,26 @@ def machine() -> str:
 
 
 def page() -> str:
-    """Return the page: for each script what it says of itself, and its table."""
-    parts = [_HEAD]
-    for path in sorted(RESULTS.glob("*.json")):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        parts.append(_table(path.stem, kept))
-    return "\n".join(parts)
+    """Return the page: the headline ratios, then for each script what it says of itself, and its table."""
+    results = {
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))
+    }
+    return "\n".join([_HEAD, headlines(results), *(_table(*one) for one in results.items())])
+
+
+def headlines(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the headline ratios as a table; a quick measurement may lack some of them."""
+    rows = []
+    for title, name, measured in HEADLINES:
+        lines = [Line(**line) for line in results.get(name, {"lines": []})["lines"]]
+        # Of several sides that a script compares with, the first in its table.
+        ratio = next((line for line in lines if (line.name, line.unit) == (measured, "×")), None)
+        if ratio is not None:
+            rows.append(
+                f"| {title} | {ratio.against} | {ratio.text} | {_asked(ratio)} | [{name}](#{name}) |\n"
+            )
+    head = "| what | compared with | times as fast (min to max) | floor / goal | details |"
+    return f"## At a glance\n\n{head}\n|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def _table(name: str, kept: dict[str, Any]) -> str:
@@ -82,16 +117,22 @@ def about(name: str) -> str:
     return (ast.get_docstring(module) or "").replace("``", "`")
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _asked(line: Line) -> str:
+    """Return the floor and the goal, and what is missed; "" where neither was set."""
+    if line.floor is line.goal is None:
+        return ""
     asked = " / ".join("–" if one is None else f"{one:g}" for one in (line.floor, line.goal))
     missed = f": **{line.missed} missed**" if line.missed else ""
-    bound = "at most " if line.less else ""
+    return f"{'at most ' if line.less else ''}{asked}{missed}"
+
+
+def _row(line: Line) -> tuple[str, ...]:
     return (
         line.name,
         line.against,
         line.text,
         str(line.n),
-        "" if line.floor is line.goal is None else f"{bound}{asked}{missed}",
+        _asked(line),
         ". ".join(filter(None, (line.checked, line.note))),
     )
 

@@ -2,7 +2,7 @@
 
 The packaged model in this process, with the prompts of the recorded run: together, the prompt is read once.
 
-What limits it: ten answers side by side take longer than one, as each looks back at the prompt by itself.
+What limits it: ten answers side by side take longer than one, because each attends to the prompt separately.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from core.influence import spearman
     from core.llm import CompletionCache, open_llm
     from core.own_rag import analyze
+    from core.report.results import compare
     from core.run import Run
     from core.serving import show
     from core.sources.formats import import_file
@@ -33,6 +34,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "own_rag": ("analyze",),
     "run": ("Run",),
+    "report.results": ("compare",),
     "diagnosis": ("Diagnosis",),
     "sources.formats": ("import_file",),
     "sources.simulation": ("SimulationOptions", "simulate"),
@@ -62,6 +64,7 @@ __all__ = [
     "analyze",
     "attribute",
     "charts",
+    "compare",
     "default_chain",
     "default_verifier",
     "import_file",

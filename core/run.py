@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -49,7 +50,7 @@ class Run:
 
     Build it with `Run.create`; read tables as attributes (``run.queries``) or by name
     (``run["passages"]``). Frames are shared, so treat them as read-only: a changed run is a new
-    run (`derive`) that names its parent.
+    run (`derive`) that names its parent. `report` returns it as one HTML document.
 
     Attributes
     ----------
@@ -182,6 +183,27 @@ class Run:
     def renamed(self, name: str) -> Run:
         """Return the same run under another name."""
         return replace(self, manifest=MappingProxyType({**self.manifest, "name": name}))
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Return the report of this run: one HTML document that needs no network; a notebook shows it.
+
+        Parameters
+        ----------
+        path : path, optional
+            HTML file to write; replaced if it exists.
+
+        Returns
+        -------
+        core.report.results.Report
+            The document and the file.
+
+        Raises
+        ------
+        InputError
+            The file cannot be written.
+        """
+        # By name: a report knows runs and everything that is computed of them, a run knows neither.
+        return import_module("core.report.results").report(self, path)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the run as a folder: ``run.json`` and one Parquet file per table.

@@ -34,7 +34,8 @@ BASE = (
 )
 RULES = {
     # The public names: each is imported when it is asked for.
-    "core": " ".join(f"core.{home}" for home in _HOMES) + " core.charts core.sources core.uncertainty",
+    "core": " ".join(f"core.{home}" for home in _HOMES)
+    + " core.charts core.report core.sources core.uncertainty",
     "core.serving": "core.errors core.manifest core.run",
     "core.errors": "",
     "core.text": "core.errors",
@@ -107,7 +108,7 @@ RULES = {
     "core.charts.trend": "core.text core.charts core.report",
     "core.charts.{d}": "core.text core.calibration core.arrays core.stats core.socket core.conditions core.context_score core.rows "
     "core.charts core.{d}",
-    "core.report": "core.errors core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
+    "core.report": "core.errors core.files core.html core.schema core.arrays core.run core.text core.stats core.severity core.spreadsheet core.sources core.diagnosis core.socket core.signals core.diagnostics "
     "core.reviews core.verdict core.worklist",
     # The pages of the reference are made of everything that a user can name.
     "core.report.reference": "core.schema core.socket core.diagnostics core.report core.cli",

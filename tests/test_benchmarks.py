@@ -77,6 +77,14 @@ def test_a_missed_floor_is_said_beside_the_ratio(kept):
     assert re.search(r"`python -m bench engine`, 7 s, \d{4}-\d\d-\d\d; .*\d+ cores", written)
 
 
+def test_every_headline_is_a_measured_ratio_and_leads_to_its_details():
+    results = {name: json.loads((page.RESULTS / f"{name}.json").read_text()) for _, name, _ in page.HEADLINES}
+    rows = page.headlines(results).splitlines()[4:]
+    assert len(rows) == len(page.HEADLINES) and page.headlines({}).count("|\n") == 2
+    # By hand, of the line that bench/results/metrics.json has.
+    assert "| influence metrics of a million passages | groupby.apply | 191 × (154 to 203) | 100 / 200: **goal missed** | [metrics](#metrics) |" in rows  # fmt: skip
+
+
 def test_a_quick_run_replaces_a_quick_one_but_no_full_one(kept):
     for size, value, expected in (
         (Size.QUICK, 1.0, 1.0),

@@ -59,7 +59,10 @@ _PYTHON = (
 
 The names that programs and notebooks use. They take plain lists, arrays or tables and return frozen
 results. Errors derive from `core.errors.LeadlineError`: one sentence that says what was given and what
-would be right."""
+would be right.
+
+Figures are in `core.charts`, in a module per diagnostic: each takes the analysis of its diagnostic and
+returns a plotly figure, as in `core.charts.influence.rho_histogram(diagnosis["influence"])`."""
     + _MADE
 )
 
@@ -137,13 +140,19 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
         "core.sources.simulation.SimulationOptions",
         "core.sources.simulation.simulate",
         "core.llm.open_llm",
+        "core.llm.CompletionCache",
     ),
     "Read a run": (
         "core.diagnosis.Diagnosis",
         "core.socket.Number",
         "core.socket.Finding",
         "core.verdict.verdict",
+        "core.verdict.RunVerdict",
+        "core.serving.show",
         "core.report.text.gate",
+        "core.compare",
+        "core.report.results.Comparison",
+        "core.report.results.Report",
         "core.report.paired.comparison_text",
     ),
     "Influence and attribution": (
@@ -153,6 +162,7 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
         "core.influence.dominance_ratio",
         "core.attribution.Game",
         "core.attribution.attribute",
+        "core.attribution.Attribution",
     ),
     "Try fixes": (
         "core.losses.arms.Arm",
@@ -175,6 +185,7 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
         "core.confidence.learn",
         "core.conformal.conformal_threshold",
         "core.conformal.certify_threshold",
+        "core.conformal.CalibrationStore",
         "core.conformal.rag.ConformalRAG",
     ),
     "Validation": (

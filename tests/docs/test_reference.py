@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import core
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.report import reference
@@ -98,6 +99,12 @@ def test_every_metric_setting_table_and_command_has_its_entry():
     for name, command in get_command(build_app()).commands.items():
         section = COMMANDS.split(f"\n## {name}\n")[1].split("\n## ")[0]
         assert all(f"`{opt}`" in section for p in command.params for opt in p.opts if opt.startswith("-"))
+
+
+def test_every_public_name_has_its_entry():
+    page = PAGES["reference/python.md"]
+    assert "`core.charts`" in page
+    assert {name for name in core.__all__ if f"\n### {name}\n" not in page} == {"charts"}
 
 
 def test_every_environment_variable_has_its_entry():

@@ -1,0 +1,170 @@
+"""The tutorials that happen on screen, followed in a browser: what each says is on a page is there.
+
+Every row names words of the tutorial and words of the page: whichever changes alone fails.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from tests.e2e.running_app import ROOT
+from tests.e2e.test_losses import BAR
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+# Without the signs that keep addresses from becoming links and lines whole.
+SAYS = """text => document.querySelector("[data-testid='stMain']").innerText
+  .replaceAll("\\u2060", "").replaceAll("\\u00a0", " ").includes(text)"""
+
+
+class Section(NamedTuple):
+    """A section of "Read your first run": its page, what it says of it, what the page says, and the figure there."""
+
+    page: str
+    told: str
+    said: str
+    figure: str
+
+
+WRONG = "61 of 111 answers are wrong (95 % interval 46–64 %). In 58 the right passage was in the prompt"
+SECTIONS = {
+    "The verdict (Overview)": Section("Overview", WRONG, WRONG, "Where 111 judged answers"),
+    "Where answers are lost": Section(
+        "Where answers are lost",
+        "*distracted* 30 and *not read* 29 of 61",
+        "Of 61 answers that are not correct, reading loses 29 and distracting passages lose 30",
+        "Where 111 judged answers",
+    ),
+    "Influence vs retrieval": Section(
+        "Influence vs retrieval",
+        "0.85 with 0.81 by chance (p = 0.27 after correction)",
+        "mean nDCG by influence 0.85, 0.81 by chance",
+        "Histogram of rank agreement ρ",
+    ),
+    "Retrieval quality": Section(
+        "Retrieval quality",
+        "89 % (95 % interval 82 to 94 %), 33 % by chance",
+        "95 % interval 0.82 to 0.94; 0.33 by chance",
+        "Retrieval of gold passages",
+    ),
+    "Claims & evidence": Section(
+        "Claims & evidence",
+        "41 of 118 claims have no supporting passage (26 to 44 %)",
+        "41 of 118 claims checked have no supporting passage",
+        "Claims 1 to",
+    ),
+    "Influence vs support": Section(
+        "Claims & evidence", "*distractors*", "Influence vs support", "Best support against influence"
+    ),
+    "Uncertainty": Section(
+        "Uncertainty",
+        "62 of 119 questions have no meaning that reaches half of the samples",
+        "In 62 of 119 questions the answer changes with sampling: no meaning reaches half of the samples",
+        "Semantic entropy against agreement",
+    ),
+    "Confidence": Section(
+        "Confidence", "AUROC is 0.45 (0.35 to 0.56)", "AUROC 0.45 (95 % interval 0.35 to 0.56", "Share of correct ones"
+    ),
+    "Conformal prediction": Section(
+        "Conformal",
+        '"No confidence is high enough"',
+        "No confidence is high enough to certify at most 10 % wrong",
+        "Share of incorrect answers",
+    ),
+    "Validation": Section(
+        "Validation",
+        "7 of 61 incorrect and 0 of 50 correct; as many stops at random would meet 3.8",
+        "Validation stops 7 of 61 incorrect answers and none of 50 correct ones; as many stops at random would meet 3.8",
+        "Incorrect and correct answers",
+    ),
+    "One question (Workbench)": Section("Workbench", "its claims marked", "1 of 119", "Retrieval order against influence"),
+}  # fmt: skip
+
+
+def tutorial(name: str) -> str:
+    return (ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8")
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return what is below each heading of the second level."""
+    _, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return {title: " ".join(body.split()) for title, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def says(page, text: str) -> None:
+    page.wait_for_function(SAYS, arg=text, polling=100, timeout=90_000)
+
+
+def titled(page, title: str) -> None:
+    page.get_by_test_id("stMain").get_by_role("heading", level=1, name=title, exact=True).wait_for()
+
+
+def go(page, title: str) -> None:
+    """Open a page by the menu, unless it is the open one."""
+    if page.get_by_test_id("stMain").get_by_role("heading", level=1).inner_text() != title:
+        page.get_by_test_id("stSidebar").get_by_role("link", name=title, exact=True).click()
+        titled(page, title)
+
+
+def shows(page, figure: str) -> None:
+    chart = page.locator(f"[data-testid='stPlotlyChart'][aria-label^='{figure}']").first
+    chart.wait_for(state="attached", timeout=60_000)
+
+
+@pytest.fixture(scope="module")
+def overview(app, browser):
+    """The first page of a first run, where all tutorials begin."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{app}/")
+    says(page, WRONG)
+    yield page
+    context.close()
+    assert not errors
+
+
+def test_a_first_run_opens_with_the_verdict_that_two_tutorials_quote(overview):
+    told = " ".join(tutorial("first-run").split())
+    assert (
+        "It says that 61 of 111 answers are wrong, that in 58 of them the right passage was in the prompt"
+        in told
+    )
+    says(overview, re.search(r"> (61 of 111.*?) So", sections(tutorial("find-and-fix"))["1. The verdict"])[1])
+    titled(overview, "Overview")
+    # The tutorial's name for how to open a run of one's own.
+    assert "*Saved runs*" in told
+    overview.get_by_role("button", name="Change data").click()
+    overview.get_by_test_id("stPopoverBody").get_by_text("Saved runs").first.wait_for()
+    overview.keyboard.press("Escape")
+
+
+def test_read_your_first_run_says_what_each_page_says(overview):
+    told = sections(tutorial("read-your-first-run"))
+    assert [*told] == [*SECTIONS]
+    for title, one in SECTIONS.items():
+        assert one.told in told[title], title
+        go(overview, one.page)
+        says(overview, one.said)
+        shows(overview, one.figure)
+
+
+def test_find_and_fix_leads_from_the_ladder_to_a_change_to_try(overview):
+    told = sections(tutorial("find-and-fix"))
+    assert "Open *Where answers are lost*" in told["2. The ladder"]
+    go(overview, "Where answers are lost")
+    assert "Click the bar *distracted* and open the first question" in told["3. Read one"]
+    figure = overview.locator("[data-testid='stPlotlyChart'][aria-label^='Where ']")
+    figure.locator(".ytick text").first.wait_for()
+    figure.scroll_into_view_if_needed()
+    at = figure.evaluate(BAR, "Distracted")
+    overview.mouse.click(at["x"], at["y"])
+    says(overview, "30 of 119 questions match")
+    overview.get_by_role("link", name="Read them in the workbench").click()
+    titled(overview, "Workbench")
+    says(overview, "1 of 30 (filtered)")
+    assert "unfold *Try a change*, choose *1* passage, press *Ask again*" in told["5. Try a fix of your own"]
+    overview.locator("summary", has_text="Try a change").first.click()
+    overview.get_by_role("button", name="Ask again").wait_for()
