@@ -34,6 +34,12 @@ def once_for(frame: pd.DataFrame, name: str, compute: Callable[[pd.DataFrame], A
     return kept[1][name]
 
 
+def is_kept_for(frame: pd.DataFrame, name: str) -> bool:
+    """Tell whether `once_for` has computed something of this name for a table."""
+    kept = _KEPT.get(id(frame))
+    return kept is not None and kept[0]() is frame and name in kept[1]
+
+
 def places_of(frame: pd.DataFrame, query_id: str) -> Ints:
     """Return the places of a question's rows in a table with a column ``query_id``, in order.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.errors import InputError
+from core.rows import is_kept_for, once_for
 from core.text.display import shorten
 
 SCHEMA_VERSION = 1
@@ -384,7 +386,19 @@ _DTYPES = {"str": "str", "float": "float64", "int": "Int64", "bool": "boolean", 
 
 def empty(table: Table) -> pd.DataFrame:
     """Return a frame of no rows with the table's columns and types."""
+    # Whoever writes to it writes to a frame of their own.
+    return _conforming(table, _empty(table).copy(deep=False))
+
+
+@cache
+def _empty(table: Table) -> pd.DataFrame:
     return pd.DataFrame({c.name: pd.Series(dtype=_DTYPES[c.type]) for c in table.columns})
+
+
+def _conforming(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame, which is not looked through again when the next run is made of it."""
+    once_for(frame, table.name, lambda _: None)
+    return frame
 
 
 def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
@@ -393,6 +407,8 @@ def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     InputError where a required column is absent, a column is unknown, a key repeats, or a value cannot be read
     as its type; the message names table, column, row and value.
     """
+    if is_kept_for(frame, table.name) and tuple(frame.columns) == table.names:
+        return frame
     unknown = [name for name in frame.columns if name not in table.names]
     if unknown:
         raise InputError(f"Table {table.name} has no column {unknown[0]!r}; it has {', '.join(table.names)}.")
@@ -412,7 +428,7 @@ def conform(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
         row = int(np.flatnonzero(repeated)[0])
         value = ", ".join(f"{name} = {result.at[row, name]!r}" for name in table.key)
         raise InputError(f"Table {table.name}, row {row + 1}: {value} occurs twice; it must be unique.")
-    return result
+    return _conforming(table, result)
 
 
 def _missing(kind: str, n: int) -> pd.Series:

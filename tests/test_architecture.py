@@ -47,7 +47,7 @@ RULES = {
     "core.migrations": "core.database",
     "core.rows": "core.arrays",
     "core.stats": "core.errors core.arrays",
-    "core.schema": "core.errors core.text",
+    "core.schema": "core.errors core.rows core.text",
     "core.kept": "core.files",
     "core.html": "",
     "core.manifest": "core.errors core.files core.schema core.text",

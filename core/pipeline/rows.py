@@ -69,6 +69,8 @@ def cleared(
     """Return the run without some cells and facts; ``kept`` tables and ``now`` facts take their places."""
     tables = dict(run.tables)
     for name, columns in cells.items():
+        if not len(run[name]):
+            continue
         frame = run[name].assign(**dict.fromkeys(columns)) if columns else run[name].iloc[:0]
         others = frame.columns.difference(TABLES[name].key)
         tables[name] = frame if name in _FILLED else frame[frame[others].notna().any(axis=1)]
@@ -93,6 +95,8 @@ def merged(
     for name in dict.fromkeys(name for _, rows in parts for name in rows):
         given = [(ids, rows[name]) for ids, rows in parts if name in rows]
         frame = _joined([rows for _, rows in given])
+        if not len(frame) and not len(run[name]):
+            continue
         if cells.get(name):
             kept, frame = _filled(name, run[name], frame)
         else:
