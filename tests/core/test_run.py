@@ -330,7 +330,7 @@ def values(content, n, seed):
         yield json.dumps(tree).encode()
 
 
-@pytest.mark.parametrize("n", [12, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+@pytest.mark.parametrize("n", [6, pytest.param(24, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
 def test_a_run_of_changed_files_is_a_run_or_one_sentence(tmp_path, n):
     folder = shutil.copytree(RECORDED, tmp_path / "r")
     manifest = (folder / "run.json").read_bytes()

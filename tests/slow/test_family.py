@@ -9,7 +9,7 @@ from core.socket import BEYOND_CHANCE, UNCLEAR
 from tests.random_runs import random_run
 
 pytestmark = pytest.mark.slow
-RUNS = 60
+RUNS = 40
 
 
 def test_at_most_5_percent_of_random_runs_have_a_finding_beyond_chance():

@@ -13,7 +13,7 @@ WEIGHTS = (0.2, 0.1, 0.7)
 
 def test_labels_without_information_keep_the_default():
     # At most 5 % of data sets may give it up, but for one case in 10,000.
-    runs = 120
+    runs = 80
     given_up = sum(
         calibrate_weights(planted(seed, 80, slope=0), Weighting(), n_resamples=400, n_refits=2).best
         is not None
@@ -24,7 +24,7 @@ def test_labels_without_information_keep_the_default():
 
 def test_the_best_weights_are_not_beaten():
     # The planted weights are those of the default: there is nothing to gain.
-    runs = 60
+    runs = 40
     given_up = sum(
         calibrate_weights(
             planted(seed, 150, (0.45, 0.35, 0.20)), Weighting(), n_resamples=400, n_refits=2
@@ -36,7 +36,7 @@ def test_the_best_weights_are_not_beaten():
 
 
 def test_planted_weights_are_within_their_intervals_as_often_as_promised():
-    runs = 40
+    runs = 25
     inside, gains = {"grid": np.zeros(3), "logistic": np.zeros(3)}, 0
     for seed in range(runs):
         found = calibrate_weights(planted(seed, 300, WEIGHTS), Weighting(), n_resamples=400, n_refits=150)

@@ -14,7 +14,7 @@ from tests.core.losses.losses_runs import made, told
 
 pytestmark = pytest.mark.slow
 
-RUNS = 400
+RUNS = 200
 FIXING = [arm.name for arm in ARMS if arm.fix]
 # Shares of the questions whose prompt an arm changes, as in the recorded runs.
 CHANGES = {

@@ -503,7 +503,7 @@ def ragged_questions(draw):
 
 
 @given(ragged_questions(), st.sampled_from([0.3, 0.5, 1.0]))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_counts_add_up_whatever_the_tables_hold(questions, threshold):
     run = claims_run(questions)
     found = Diagnosis(run, {"support": threshold})["claims"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.claims.questions import (
@@ -144,6 +144,7 @@ def questions(draw):
 
 
 @given(questions())
+@settings(max_examples=40)
 def test_tables_give_back_what_was_written(drawn):
     known, passages = drawn
     run = run_of(tables_of([known]), passages=passages)

@@ -7,8 +7,8 @@ from core.sources.dataset import read_dataset
 from core.sources.formats import import_file
 from tests.core.sources.formats.fuzz import EXAMPLES, check, damaged
 
-# However many examples there are, 150 files here and 3,000 among the slow tests.
-FAST, SLOW = (-(-n // len(EXAMPLES)) for n in (150, 3_000))
+# However many examples there are, 150 files here and 1,000 among the slow tests.
+FAST, SLOW = (-(-n // len(EXAMPLES)) for n in (150, 1_000))
 
 
 def fuzzed(name, numbers):
