@@ -27,7 +27,7 @@ from core.uncertainty.similarity import content_of_each, cosine, jaccard_of_each
 class Samples:
     """The answers to one question; what was not measured is None.
 
-    What was not measured is None. The first text is the one whose agreement with the others is asked; as
+    The first text is the one whose agreement with the others is asked; as
     ``baseline`` it was given at temperature 0 and is no sample itself, so measures of the question leave it
     out. The words of the ``question`` say nothing of an answer's meaning.
 
