@@ -97,7 +97,7 @@ def number_of_semantic_sets(cluster_ids: ArrayLike) -> Any:
     3
     """
     groups = _groups(cluster_ids)
-    return np.bincount(groups.question, minlength=math.prod(groups.shape)).reshape(groups.shape)
+    return np.bincount(groups.question, minlength=math.prod(groups.shape)).reshape(groups.shape)[()]
 
 
 def discrete_semantic_entropy(cluster_ids: ArrayLike) -> Any:
@@ -206,7 +206,7 @@ def _by_number(groups: _Groups, values: Floats, measure: Callable[[Floats], Floa
         rows = values[first[chosen][:, None] + np.arange(n)]
         usable = np.isfinite(rows).all(axis=-1)
         found[chosen[usable]] = measure(rows[usable])
-    return found.reshape(groups.shape)
+    return found.reshape(groups.shape)[()]  # of one question a number
 
 
 def _log_sum(logs: Floats) -> Floats:
@@ -220,8 +220,8 @@ def _log_sum(logs: Floats) -> Floats:
     return np.asarray(np.log1p(rest / n) + np.log(n) + top[:, 0])
 
 
-def _undefined(rows: Floats) -> Floats:
-    return np.full(rows.shape[:-1], math.nan)
+def _undefined(rows: Floats) -> Any:
+    return np.full(rows.shape[:-1], math.nan)[()]
 
 
 def p_true(logprob_true: float, logprob_false: float) -> float:

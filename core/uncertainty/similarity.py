@@ -161,5 +161,5 @@ def typical_agreement(similarity: ArrayLike, answer: int = 0) -> Any:
     return dot(weight, row) / weight.sum(axis=-1)
 
 
-def _undefined(similarity: Floats) -> Floats:
-    return np.full(similarity.shape[:-2], np.nan)
+def _undefined(similarity: Floats) -> Any:
+    return np.full(similarity.shape[:-2], np.nan)[()]

@@ -124,9 +124,9 @@ def kernel_language_entropy(similarity: ArrayLike, heat: float = HEAT) -> Any:
     return entr(np.maximum(0.0, found)).sum(axis=-1)
 
 
-def _undefined(found: Floats) -> Floats:
+def _undefined(found: Floats) -> Any:
     """Return NaN for each graph of no samples."""
-    return np.full(found.shape[:-1], math.nan)
+    return np.full(found.shape[:-1], math.nan)[()]
 
 
 def _graph(similarity: ArrayLike) -> Floats:
