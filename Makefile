@@ -8,7 +8,7 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench bench-quick mutants glossary docs screenshots wheel clean help
+.PHONY: run test test-fast lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -18,6 +18,7 @@ help:
 	@echo "make worked       compose the worked answers and losses again, and verify claims (no model)"
 	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
 	@echo "make bench-quick  the same on less data, in five minutes"
+	@echo "make bench-smoke  every measurement at its smallest size, to see that it runs"
 	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
 	@echo "make glossary     the glossary and the other pages that are made from the code"
 	@echo "make docs         the documentation as a site in build/site, warnings as errors"
@@ -61,6 +62,9 @@ worked: $(VENV)/.installed
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench
+
+bench-smoke: $(VENV)/.installed-dev
+	LEADLINE_BENCH=1 $(BIN)/python -m pytest tests/slow/test_bench.py
 
 bench-quick: $(VENV)/.installed-dev
 	$(BIN)/python -m bench --quick

@@ -67,6 +67,7 @@ def new_page(browser, first_contexts):
             first_contexts[wanted] = context
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(90_000)  # a busy machine is no failure
         watch(page, errors)
         return page
 

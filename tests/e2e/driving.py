@@ -8,7 +8,11 @@ from tests.e2e.running_app import settle
 
 # Every main journey is made on a wide screen and on a phone. The server knows nothing of the theme, so on the way
 # the page is looked at in the other one too (`in_both_themes`) instead of going all the way again.
-LOOKS = pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+# How a journey looks at its pages. One look is enough for most: every page is looked at in both by test_every_page.
+WIDE, PHONE, BOTH = (
+    pytest.mark.parametrize(("width", "theme"), looks)
+    for looks in ([(1280, "light")], [(390, "dark")], [(1280, "light"), (390, "dark")])
+)
 # Whether the ground of the page is dark, or light, as wanted.
 GROUND = """dark => {
   const ground = getComputedStyle(document.querySelector("[data-testid='stApp']")).backgroundColor;

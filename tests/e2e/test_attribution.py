@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from core.sources.simulation import simulate
-from tests.e2e.driving import LOOKS, main_text, sideways, unfold
+from tests.e2e.driving import PHONE, main_text, sideways, unfold
 from tests.e2e.running_app import running_app, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -34,7 +34,7 @@ def attribution_app(run, tmp_path_factory):
         yield address
 
 
-@LOOKS
+@PHONE
 def test_a_bar_leads_to_the_answers_whose_bars_can_be_read(attribution_app, run, new_page, width, theme):
     touch = width < 768
     page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)

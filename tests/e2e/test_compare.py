@@ -8,7 +8,7 @@ from core.diagnosis import Diagnosis
 from core.report.compare import sides_of
 from core.report.paired import answer, pairs_of
 from core.run import Run
-from tests.e2e.driving import LOOKS, main_text, sideways
+from tests.e2e.driving import PHONE, main_text, sideways
 from tests.e2e.running_app import ROOT, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,7 +24,7 @@ def sentences(recorded):
     return answer(pairs_of(sides_of([Diagnosis(run) for run in recorded]))[0])
 
 
-@LOOKS
+@PHONE
 def test_the_two_recorded_runs_are_compared(app, new_page, recorded, sentences, width, theme):
     page = new_page(width, color_scheme=theme)
     page.goto(f"{app}/compare?" + "&".join(f"compare={run.run_id}" for run in recorded))

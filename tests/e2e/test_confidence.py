@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.driving import LOOKS, main_text, sideways, unfold, upload
+from tests.e2e.driving import PHONE, main_text, sideways, unfold, upload
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -35,7 +35,7 @@ def asked(page, name: str) -> str:
     return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
 
 
-@LOOKS
+@PHONE
 def test_weights_that_were_tried_and_used_are_in_the_link(app, new_page, width, theme):
     page = new_page(width, 900, color_scheme=theme)
     upload(page, app, "answers.jsonl", answers(theme))  # a run that is not saved yet

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.e2e.driving import main_text
+from tests.e2e.driving import BOTH, main_text
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -43,8 +43,7 @@ def contrast(one, other):
 
 
 # All four forms: the colours of a figure are settled when it is first drawn.
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@BOTH
 def test_a_cell_of_the_rank_plot_filters_the_worklist(app, new_page, width, theme):
     touch = width < 768
     page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.app.polling import Gate
-from tests.e2e.driving import LOOKS, connect, main_text, published_shape, upload
+from tests.e2e.driving import WIDE, connect, main_text, published_shape, upload
 from tests.e2e.running_app import settle
 from tests.servers.chat_server import chat, chat_server
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 CHANGED = "24 of 43 reported verdicts change when recomputed: 16 empty baselines, 8 inert."
 
 
-@LOOKS
+@WIDE
 def test_upload_banner_and_the_verdicts_that_change(app, new_page, width, theme):
     page = new_page(width=width, color_scheme=theme)
     upload(page, app, "results.csv", published_shape())

@@ -10,7 +10,7 @@ import pytest
 
 from core.run import Run
 from core.schema import TABLES, empty
-from tests.e2e.driving import LOOKS, main_text, sideways, unfold
+from tests.e2e.driving import WIDE, main_text, sideways, unfold
 from tests.e2e.running_app import ROOT, running_app, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -67,7 +67,7 @@ def losses_app(run, tmp_path_factory):
         yield address
 
 
-@LOOKS
+@WIDE
 def test_a_bar_of_the_ladder_leads_to_its_questions_in_the_workbench(losses_app, run, new_page, width, theme):
     touch = width < 768
     page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)

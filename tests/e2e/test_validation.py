@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.core.validation.validation_runs import BRIDGE, CASES, run_of
-from tests.e2e.driving import LOOKS, main_text, sideways, unfold
+from tests.e2e.driving import WIDE, main_text, sideways, unfold
 from tests.e2e.running_app import running_app, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -38,7 +38,7 @@ def inert(page):
     assert page.title() != "owned"
 
 
-@LOOKS
+@WIDE
 def test_from_the_form_to_the_fallback_of_a_rejected_answer(own_app, new_page, run, width, theme):
     page = new_page(width=width, color_scheme=theme)
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))

@@ -12,7 +12,7 @@ import pytest
 from core.run import Run
 from core.schema import TABLES, empty
 from tests.app.claims_runs import ANSWER, claims_run
-from tests.e2e.driving import LOOKS, main_text, sideways, unfold
+from tests.e2e.driving import BOTH, main_text, sideways, unfold
 from tests.e2e.running_app import ROOT, running_app, settle
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -48,7 +48,7 @@ def question_of(page) -> str:
     return re.search(r"[?&]question=([^&]+)", page.url).group(1)
 
 
-@LOOKS
+@BOTH
 def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, width, theme):
     page = new_page(width=width, color_scheme=theme)
     page.goto(f"{app}/")
