@@ -201,7 +201,7 @@ FORMAT = Format(
     read,
     write,
     losses=(
-        "A CSV or JSON Lines file comes back as a JSON list; so does what stood under testCases, "
+        "A CSV or JSON Lines file comes back as a JSON list; so do entries under testCases, "
         "test_results or goldens.",
         "Of a test run or a result of evaluate, only the test cases come back, not the run's own fields.",
         "camelCase names come back in snake_case, additional_metadata as metadata.",

@@ -440,7 +440,7 @@ FORMAT = Format(
         "Documents come back in the order in which tasks use them, those that no task uses last; of several "
         "with the same id the first comes back.",
         "What the file declares of models, metrics and filters is kept with its first question; without that "
-        "question it is made up anew.",
+        "question it is derived again.",
         "Retrieval scores, claims, sampled answers and latencies of other sources are not written.",
     ),
 )
