@@ -39,7 +39,7 @@ SCRIPT = textwrap.dedent("""
         def score(self, messages, answers):
             time.sleep(0.03)
             found = super().score(messages, answers)
-            with log.open("a") as file:
+            with log.open("a", buffering=1) as file:  # whole lines, should it be killed meanwhile
                 for turns, text in zip(messages, answers):
                     file.write(f"{len(self.at_once)}:" + repr((turns, text)).replace(" ", "") + "\\n")
             return found
