@@ -92,11 +92,10 @@ def headlines(results: Mapping[str, Mapping[str, Any]]) -> str:
         # Of several sides that a script compares with, the first in its table.
         ratio = next((line for line in lines if (line.name, line.unit) == (measured, "×")), None)
         if ratio is not None:
-            rows.append(
-                f"| {title} | {ratio.against} | {ratio.text} | {_asked(ratio)} | [{name}](#{name}) |\n"
-            )
-    head = "| what | compared with | times as fast (min to max) | floor / goal | details |"
-    return f"## At a glance\n\n{head}\n|---|---|---|---|---|\n{''.join(rows)}"
+            cells = (title, ratio.against, ratio.text, str(ratio.n), _asked(ratio), f"[{name}](#{name})")
+            rows.append(f"| {' | '.join(cells)} |\n")
+    head = "| what | compared with | times as fast (min to max) | n | floor / goal | details |"
+    return f"## At a glance\n\n{head}\n|---|---|---|---|---|---|\n{''.join(rows)}"
 
 
 def _table(name: str, kept: dict[str, Any]) -> str:
