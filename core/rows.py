@@ -23,10 +23,10 @@ def once_for(frame: pd.DataFrame, name: str, compute: Callable[[pd.DataFrame], A
     kept = _KEPT.get(key)
     if kept is None or kept[0]() is not frame:
 
-        def forget(gone: weakref.ref[pd.DataFrame]) -> None:
-            # Another table may have the number by now.
-            if key in _KEPT and _KEPT[key][0] is gone:
-                del _KEPT[key]
+        def forget(gone: weakref.ref[pd.DataFrame], every: dict[int, Any] = _KEPT) -> None:
+            # Another table may have the number by now. Bound here: at the end of Python the module's names are gone.
+            if key in every and every[key][0] is gone:
+                del every[key]
 
         kept = _KEPT[key] = (weakref.ref(frame, forget), {})
     if name not in kept[1]:

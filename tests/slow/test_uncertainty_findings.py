@@ -1,7 +1,5 @@
 """Findings of sampling on data with a known truth: no more false ones than promised, expected counts right."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,23 +13,21 @@ from core.uncertainty.meanings import Meanings
 pytestmark = pytest.mark.slow
 
 
-@cache
-def by_chance(sizes, baseline_size):
-    """Of samples in meanings of falling sizes: there are few such patterns."""
-    return Meanings(np.repeat(np.arange(len(sizes)) + 1, sizes), baseline_size).differs_by_chance
-
-
 def questions(rng, n, m, p):
     """Questions whose answer is drawn as each of its m samples is: the columns that findings read."""
     baseline, *samples = rng.choice(len(p), size=(m + 1, n), p=p)
     sizes = (np.array(samples)[:, :, None] == np.arange(len(p))).sum(axis=0)
     own, largest = sizes[np.arange(n), baseline], sizes.max(axis=1)
-    falling = map(tuple, -np.sort(-sizes))
-    chances = [by_chance(*each) for each in zip(falling, own.tolist(), strict=True)]
-    rows = list(zip(own == largest, largest / m, chances, strict=True))
-    columns = ["baseline_in_largest", "meaning_share", "differs_by_chance"]
-    return pd.DataFrame(rows, columns=columns).assign(
-        query_id=[str(i) for i in range(n)], stability="Varies", quadrant=None
+    grouped = Meanings(numbers=samples, sizes=-np.sort(-sizes), baseline_size=own)
+    return pd.DataFrame(
+        {
+            "query_id": [str(i) for i in range(n)],
+            "baseline_in_largest": own == largest,
+            "meaning_share": largest / m,
+            "differs_by_chance": grouped.differs_by_chance,
+            "stability": "Varies",
+            "quadrant": None,
+        }
     )
 
 
