@@ -24,7 +24,7 @@ def once_for(frame: pd.DataFrame, name: str, compute: Callable[[pd.DataFrame], A
     if kept is None or kept[0]() is not frame:
 
         def forget(gone: weakref.ref[pd.DataFrame], every: dict[int, Any] = _KEPT) -> None:
-            # Another table may have the number by now. Bound here: at the end of Python the module's names are gone.
+            # Another table may have the number by now. An argument: modules have no names when Python ends.
             if key in every and every[key][0] is gone:
                 del every[key]
 
