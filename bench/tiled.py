@@ -8,6 +8,8 @@ stay. Signals and log-probabilities differ by up to 1 %.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import zlib
 from collections import Counter
@@ -17,7 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from core.manifest import MANIFEST_FILE
 from core.run import Run
 
 RECORDED = Path("sample_data/recorded_run")
@@ -27,6 +32,7 @@ _IDS = ("query_id", "passage_id", "second_passage_id")
 _LONG_WORD = re.compile(r"\b[A-Za-z]{6,}\b")
 _RARE = 0.02  # of the texts
 _ENDINGS = 200  # of a word
+_BLOCK = 10_000  # questions with texts of their own in a run that is written in blocks
 
 
 def tiled(n_questions: int, seed: int = 0) -> Run:
@@ -43,6 +49,33 @@ def tiled(n_questions: int, seed: int = 0) -> Run:
     tables = {name: frame[frame["query_id"].isin(kept)] for name, frame in tables.items()}
     facts = {key: value for key, value in run.manifest.items() if key not in ("run_id", "created")}
     return Run.create({**facts, "name": f"{n_questions:,} questions"}, **tables)
+
+
+def save_tiled(n_questions: int, folder: Path) -> str:
+    """Save a run of so many questions, and return its id; a large one is written in blocks, as it comes.
+
+    Blocks have the same texts and ids of their own, so ``n_questions`` is a multiple of `_BLOCK` then.
+    """
+    run = tiled(min(n_questions, _BLOCK))
+    if n_questions <= _BLOCK:
+        run.save(folder)
+        return run.run_id
+    folder.mkdir(parents=True)
+    tables = {}
+    for name, frame in run.tables.items():
+        path, schema = folder / name, pa.Schema.from_pandas(frame, preserve_index=False)
+        with pq.ParquetWriter(path, schema, compression="zstd") as file:
+            for block in range(n_questions // _BLOCK):
+                own = {one: frame[one] + f"-b{block}" for one in _IDS if one in frame}
+                file.write_table(pa.Table.from_pandas(frame.assign(**own), schema, preserve_index=False))
+        with path.open("rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
+        file_name = path.rename(folder / f"{name}-{digest[:12]}.parquet").name
+        tables[name] = {"file": file_name, "sha256": digest, "rows": len(frame) * n_questions // _BLOCK}
+    run_id = f"tiled-{n_questions}"
+    facts = {**run.manifest, "run_id": run_id, "name": f"{n_questions:,} questions", "tables": tables}
+    (folder / MANIFEST_FILE).write_text(json.dumps(facts), encoding="utf-8")
+    return run_id
 
 
 def _tiled(frame: pd.DataFrame, copies: int, rare: frozenset[str], rng: np.random.Generator) -> pd.DataFrame:

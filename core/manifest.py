@@ -36,6 +36,7 @@ _MANIFEST: dict[str, Any] = {
     "options": {},
     "environment": {},
     "cost": {"*": float},
+    "sample": {"of": str, "questions": int},
     "steps": {
         "*": {
             "options": {},

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,13 +21,14 @@ from core.errors import InputError, RunFormatError
 from core.files import kept_folder, read_file, writable_folder, write_atomically
 from core.html import card
 from core.manifest import LARGEST_MANIFEST, MANIFEST_FILE, read_manifest, wrong_entry
-from core.saved_tables import SavedTables, check_questions, write_table
+from core.saved_tables import SavedTables, check_questions, read_sample, write_table
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
 from core.text.strict import clean, json_value
 
 RESULTS = ".analysis"  # folder beside the tables: what was computed of them, see `core.kept`
 _CHECKED = "checked.json"  # in it: the files that were read whole, and found to be those that were saved
 LARGE = 2_000  # questions from which a run is opened table by table, and what is computed of it is kept
+MANY, SAMPLE = 10_000, 2_000  # of a run of more questions than MANY a page shows so many first (`Run.sample`)
 # Sources of runs that no model answered, and the word that marks their data everywhere.
 MARKS = {"simulation": "simulated", "composed": "composed"}
 SOURCES = ("live", "upload", *MARKS)
@@ -143,6 +144,17 @@ class Run:
     def data_source(self) -> str:
         """Source of the data, as named in exports: its `mark`, ``upload`` or ``live``."""
         return self.mark or str(self.manifest["source"])
+
+    @property
+    def sampled_from(self) -> int | None:
+        """Of how many questions it is a random sample; None for a whole run."""
+        found = self.manifest.get("sample", {}).get("questions")
+        return None if found is None else int(found)
+
+    @property
+    def whole_id(self) -> str:
+        """Run id of the whole run where this is a sample, else its own; reviews are kept under it."""
+        return str(self.manifest.get("sample", {}).get("of", self.run_id))
 
     @property
     def queries(self) -> pd.DataFrame:
@@ -264,6 +276,63 @@ class Run:
         return run
 
     @classmethod
+    def sample(cls, folder: str | os.PathLike[str], n: int) -> Run:
+        """Read a random sample of the questions of a run that `save` wrote, with all their rows.
+
+        Files are read in pieces, so that memory is needed for the sample only; it is kept beside the run for
+        the next time. Which questions are drawn depends on their ids: of two runs with the same questions,
+        the same ones, so that they can be compared pair by pair. The sample is a run of its own, whose parent
+        is the whole.
+
+        Parameters
+        ----------
+        folder : path
+            Of the run.
+        n : int
+            Questions to draw; all where there are no more.
+
+        Returns
+        -------
+        Run
+            With `sampled_from`, unless it is the whole.
+
+        Raises
+        ------
+        RunFormatError
+            As `load`.
+        """
+        source = Path(folder)
+        manifest = read_manifest(source)
+        if manifest["tables"].get("queries", {}).get("rows", 0) <= n:
+            return cls.open(source)
+        place = source / RESULTS / f"sample-{n}-{_digest_of(manifest)[:24]}"
+        with suppress(RunFormatError):
+            return cls.open(place)
+        drawn = _while_saved(source, lambda manifest: cls._drawn(source, manifest, n))
+        try:
+            drawn.save(place)
+            return cls.open(place)
+        except (InputError, OSError):  # such as a folder that nobody may write
+            return drawn
+
+    @classmethod
+    def _drawn(cls, source: Path, manifest: Mapping[str, Any], n: int) -> Run:
+        n_all, run_id, name = manifest["tables"]["queries"]["rows"], manifest["run_id"], manifest.get("name")
+        facts = {one: value for one, value in manifest.items() if one not in ("tables", "planted")}
+        facts |= {
+            "run_id": f"{run_id}-sample",
+            "name": f"{name or run_id}, {n:,} of {n_all:,} questions",
+            "parent": run_id,
+            "sample": {"of": run_id, "questions": n_all},
+        }
+        try:
+            return cls.create(facts, **read_sample(source, manifest["tables"], n))
+        except RunFormatError:
+            raise
+        except InputError as error:
+            raise RunFormatError(f"The run in {source} is damaged: {error}") from error
+
+    @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Run:
         """Read a run that `save` wrote.
 
@@ -272,19 +341,14 @@ class Run:
         RunFormatError
             No run there, a newer schema, a missing or damaged file; the message says which.
         """
-        source = Path(folder)
-        for _ in range(_TRIES):
-            manifest = read_manifest(source)
-            try:
-                run = cls._of(source, manifest)
-                for name in run:
-                    run[name]
-                return run
-            except RunFormatError:
-                # Whoever saves meanwhile takes the old tables away.
-                if read_manifest(source) == manifest:
-                    raise
-        raise RunFormatError(f"The run in {source} is being written again and again; try once more.")
+        return _while_saved(Path(folder), lambda manifest: cls._whole(Path(folder), manifest))
+
+    @classmethod
+    def _whole(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
+        run = cls._of(source, manifest)
+        for name in run:
+            run[name]
+        return run
 
     @classmethod
     def _of(cls, source: Path, manifest: Mapping[str, Any]) -> Run:
@@ -298,8 +362,26 @@ class Run:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
         if (tables.n_rows("queries") or 0) < LARGE:
             return cls(made.manifest, tables)
-        content = json.dumps({k: v for k, v in manifest.items() if k != "name"}, sort_keys=True)
-        return cls(made.manifest, tables, Origin(source, hashlib.sha256(content.encode()).hexdigest()))
+        return cls(made.manifest, tables, Origin(source, _digest_of(manifest)))
+
+
+def _digest_of(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what a run holds; under another name it is the same."""
+    content = json.dumps({k: v for k, v in manifest.items() if k != "name"}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _while_saved(source: Path, read: Callable[[dict[str, Any]], Run]) -> Run:
+    """Return ``read(manifest)``, tried again where another process saves the run meanwhile."""
+    for _ in range(_TRIES):
+        manifest = read_manifest(source)
+        try:
+            return read(manifest)
+        except RunFormatError:
+            # Whoever saves meanwhile takes the old tables away.
+            if read_manifest(source) == manifest:
+                raise
+    raise RunFormatError(f"The run in {source} is being written again and again; try once more.")
 
 
 def _stamps(source: Path, manifest: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ from core.schema import TABLES, conform, empty
 from core.text.display import shorten
 
 _LARGEST = 4_000_000_000
+_PIECE = 65_536  # rows that are written, and read, at a time where not all are wanted
 
 
 class SavedTables(Mapping[str, pd.DataFrame]):
@@ -88,6 +90,30 @@ class SavedTables(Mapping[str, pd.DataFrame]):
         return frame
 
 
+def read_sample(folder: Path, entries: Mapping[str, Mapping[str, Any]], n: int) -> dict[str, pd.DataFrame]:
+    """Return the tables of a saved run with the rows of n of its questions only; RunFormatError as always.
+
+    Which ones depends on a hash of their ids, so that two runs of the same questions have the same ones. Of
+    the files no more than a piece is in memory.
+    """
+    known = {name: entry for name, entry in entries.items() if name in TABLES}
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_open_table(folder, name, entry)) for name, entry in known.items()}
+        try:
+            ids = _lowest(files["queries"], n)
+        except Exception as error:  # its content is checked when it is read, after its ids
+            raise _unreadable(f"The run in {folder} is damaged:", "queries", error) from error
+        return {name: _read_table(files[name], folder, name, entry, ids) for name, entry in known.items()}
+
+
+def _lowest(queries: BufferedReader, n: int) -> pa.Array:
+    """Return the n ids with the lowest hashes."""
+    queries.seek(0)
+    ids = pq.ParquetFile(queries).read(columns=["query_id"])["query_id"].combine_chunks()
+    hashes = pd.util.hash_array(ids.to_numpy(zero_copy_only=False), categorize=False)
+    return ids.take(pa.array(np.argsort(hashes, kind="stable")[:n]))
+
+
 def _has(facts: pq.FileMetaData, columns: Sequence[str]) -> bool | None:
     """Tell whether one of the columns has a value; None where the statistics do not say, as of lists."""
     if not facts.num_rows:
@@ -122,7 +148,7 @@ def write_table(folder: Path, name: str, frame: pd.DataFrame) -> dict[str, str |
 
     The name of the file includes the hash of its content, so it is either absent or correct.
     """
-    content = frame.to_parquet(None, index=False, compression="zstd")
+    content = frame.to_parquet(None, index=False, compression="zstd", row_group_size=_PIECE)
     digest = hashlib.sha256(content).hexdigest()
     file = f"{name}-{digest[:12]}.parquet"
     write_atomically(folder / file, content)
@@ -154,7 +180,9 @@ def _open_table(folder: Path, name: str, entry: Mapping[str, Any]) -> BufferedRe
         raise _unreadable(damaged, name, error) from error
 
 
-def _read_table(content: BufferedReader, folder: Path, name: str, entry: Mapping[str, Any]) -> pd.DataFrame:
+def _read_table(
+    content: BufferedReader, folder: Path, name: str, entry: Mapping[str, Any], ids: pa.Array | None = None
+) -> pd.DataFrame:
     damaged = f"The run in {folder} is damaged:"
     try:
         # In pieces: nothing that is not ours is held in memory.
@@ -165,11 +193,18 @@ def _read_table(content: BufferedReader, folder: Path, name: str, entry: Mapping
         if found != entry.get("rows", found):
             raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
         content.seek(0)
-        return _in_one_piece(pd.read_parquet(content))
+        return _in_one_piece(pd.read_parquet(content) if ids is None else _rows_of(content, ids))
     except RunFormatError:
         raise
     except Exception as error:  # a file made by somebody else can break the reader in any way
         raise _unreadable(damaged, name, error) from error
+
+
+def _rows_of(content: BufferedReader, ids: pa.Array) -> pd.DataFrame:
+    """Return the rows of some questions, never holding more than a piece of the others."""
+    file = pq.ParquetFile(content)
+    pieces = (one.filter(pc.is_in(one["query_id"], value_set=ids)) for one in file.iter_batches(_PIECE))
+    return pa.Table.from_batches(pieces, file.schema_arrow).to_pandas()
 
 
 def _unreadable(damaged: str, name: str, error: Exception) -> RunFormatError:

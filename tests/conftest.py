@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 import core  # noqa: F401 - before torch, so that torch's threads do not spin beside other programs
+from tests.installed import project, wheel  # noqa: F401 - fixtures
 
 # A deadline per example would be a timed assertion, and machines are noisy.
 settings.register_profile("no-deadline", settings.default, deadline=None)

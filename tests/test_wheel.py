@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,10 +11,10 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-import pytest
-
 import core
+from core.charts.influence import rho_histogram
 from core.diagnosis import Diagnosis
+from core.report.results import compare
 from core.report.text import summary_json
 from core.run import Run
 from core.serving import app_folder, environment, show
@@ -24,38 +23,6 @@ from core.text.strict import json_value
 
 ROOT = Path(__file__).parent.parent
 RECORDED = "sample_data/recorded_run_short"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    # Building leaves files behind; a clean copy also shows that nothing untracked is needed.
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".venv", ".git", "build", "__pycache__", ".*_cache", "runs", "tests", "bench"))  # fmt: skip
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel"], cwd=source, check=True, capture_output=True)  # fmt: skip
-    (found,) = (source / "build/wheel").glob("*.whl")
-    return found
-
-
-@pytest.fixture(scope="module")
-def project(wheel, tmp_path_factory):
-    """A folder with another `core`, and how to run a command of the environment in it."""
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "core").mkdir()
-    (folder / "core/__init__.py").write_text("raise RuntimeError('This is the package of the user.')\n")
-    uv, environment = [sys.executable, "-m", "uv"], folder / "env"
-    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, str(environment)], check=True)
-    python = str(environment / "bin/python")
-    subprocess.run([*uv, "pip", "install", "-q", "--python", python, "-c", str(ROOT / "constraints.txt"), str(wheel)], check=True)  # fmt: skip
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("LEADLINE", "PYTHON"))
-        }
-        command = [str(environment / "bin" / words[0]), *words[1:]]
-        return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
-
-    return folder, run
 
 
 def test_the_wheel_claims_one_name(wheel):
@@ -125,6 +92,26 @@ def test_a_local_model_says_what_to_install(project):
     assert result.returncode == 3
     assert 'pip install "leadline[embedded]"' in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_run_is_reported_compared_and_drawn_from_python_as_in_the_checkout(project):
+    folder, run = project
+    code = """
+import leadline as ll
+from pathlib import Path
+samples = Path(ll.__file__).parent / "app/sample_data"
+run, earlier = ll.Run.load(samples / "recorded_run_short"), ll.Run.load(samples / "recorded_run")
+assert Path("report.html").absolute() == run.report("report.html").path.absolute()
+print(ll.charts.influence.rho_histogram(ll.Diagnosis(run)["influence"]).to_json())
+print(ll.compare(run, earlier))
+"""
+    result = run("python", "-W", "error", "-c", code)
+    assert result.returncode == 0, result.stderr
+    later, earlier = Run.load(ROOT / RECORDED), Run.load(ROOT / "sample_data/recorded_run")
+    figure, _, compared = result.stdout.partition("\n")
+    assert figure == rho_histogram(Diagnosis(later)["influence"]).to_json()
+    assert compared.strip() == str(compare(later, earlier)).strip()
+    assert (folder / "report.html").read_text(encoding="utf-8") == later.report().html
 
 
 def test_show_serves_the_dashboard_of_the_wheel(project):

@@ -23,7 +23,7 @@ from core.diagnosis import Diagnosis
 from core.report.compare import Side, headline_table, setup_differences, sides_of
 from core.report.exports import exporters
 from core.report.paired import RunPair, pairs_of
-from core.run import RESULTS, Run
+from core.run import MANY, RESULTS, SAMPLE, Run
 from core.socket import Finding, Number
 from core.verdict import RunVerdict
 from core.verdict import verdict as verdict_of
@@ -132,16 +132,20 @@ def comparison_of(runs: list[tuple[str, Run]]) -> Comparison:
     return _compared((tuple(key for key, _ in runs), *values.items()), found)
 
 
-def open_saved(saved: SavedRun) -> tuple[str, Run]:
-    """Return a saved run after its key; RunFormatError or OSError where it cannot be read."""
+def open_saved(saved: SavedRun, *, whole: bool = False) -> tuple[str, Run]:
+    """Return a saved run, or the sample that stands for a very large one, after its key.
+
+    RunFormatError or OSError where it cannot be read.
+    """
     files = [one for one in saved.folder.iterdir() if one.name != RESULTS]  # which change when it is analysed
     stamp = sorted((one.name, one.stat().st_mtime_ns) for one in files)
-    return f"{_SAVED}{saved.folder} {stamp}", _opened(str(saved.folder), str(stamp))
+    part = "" if whole or saved.n_queries <= MANY else "sample"
+    return f"{_SAVED}{saved.folder} {stamp}{part}", _opened(str(saved.folder), str(stamp), part)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Opening the run …")
-def _opened(folder: str, stamp: str) -> Run:
-    return Run.open(folder)
+def _opened(folder: str, stamp: str, part: str) -> Run:
+    return Run.sample(folder, SAMPLE) if part else Run.open(folder)
 
 
 def key() -> _Key:

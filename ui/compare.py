@@ -14,7 +14,7 @@ from core.manifest import read_manifest
 from core.report.compare import LETTERS, Side, check_comparable, nearest, question_columns, questions_of
 from core.report.paired import METHOD, SAME, WORSE, Difference, RunPair, regressions
 from core.report.paired import answer as answer_of
-from core.run import Run
+from core.run import MANY, Run
 from core.text.display import count
 from ui import cached, library, router, show, sources
 from ui.cached import Comparison
@@ -112,7 +112,7 @@ def _manifests(saved: tuple[library.SavedRun, ...]) -> list[dict[str, Any]]:
 
 def _asked(saved: library.SavedRun) -> Any:
     with suppress(LeadlineError, OSError):
-        return questions_of(Run.load(saved.folder))
+        return questions_of(Run.sample(saved.folder, MANY))
     return frozenset()
 
 
@@ -345,7 +345,7 @@ def _answer(side: Side, row: Any, query_id: str) -> None:
 
 def _door(sides: tuple[Side, ...], query_id: str) -> dict[str, str]:
     """Return the way to a question in the workbench: in the run that is loaded, else in the first."""
-    link = session().link if _is_loaded(sides) else {"run": sides[0].run.run_id}
+    link = session().link if _is_loaded(sides) else {"run": sides[0].run.whole_id}
     return {**link, "question": query_id}
 
 

@@ -28,7 +28,7 @@ def of_everybody() -> tuple[ByPerson, str | None]:
         return {}, None
     if _on_disk():
         try:
-            stored = reviews.read_all(library.runs_folder(), state.run.run_id)
+            stored = reviews.read_all(library.runs_folder(), state.run.whole_id)
         except InputError as error:
             problem = str(error)
     me, own = people.name(), _own()
@@ -50,7 +50,9 @@ def put(query_id: str, review: Review, seen: Review | None) -> None:
     try:
         # What this tab alone has was never on the disk, so it says nothing of what should be there.
         before = {} if seen is None or query_id in own else {query_id: seen}
-        reviews.write_all(library.runs_folder(), run.run_id, {**own, query_id: review}, before, people.name())
+        reviews.write_all(
+            library.runs_folder(), run.whole_id, {**own, query_id: review}, before, people.name()
+        )
         own.clear()
     except reviews.ChangedMeanwhile:
         raise
@@ -63,7 +65,7 @@ def save() -> None:
     """Write what the session alone has; InputError where that fails, and the session keeps it."""
     run, own = session().run, _own()
     if run is not None and own:
-        reviews.write_all(library.runs_folder(), run.run_id, own, person=people.name())
+        reviews.write_all(library.runs_folder(), run.whole_id, own, person=people.name())
         own.clear()
 
 
@@ -74,7 +76,7 @@ def unsaved() -> int:
 
 def _own() -> dict[str, Review]:
     state = session()
-    return {} if state.run is None else state.reviews.setdefault(state.run.run_id, {})
+    return {} if state.run is None else state.reviews.setdefault(state.run.whole_id, {})
 
 
 def _on_disk() -> bool:

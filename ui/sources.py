@@ -25,13 +25,16 @@ BADGES = {
 }
 
 
+_LINK = ("sim", "run", "all")  # parameters that name what is shown; ``all``: the whole of a very large run
 LOADED = "Questions of the loaded run"  # the way on the Live page that goes on with a run
 
 
 def follow_link() -> None:
     """Open what the address bar names, if it changed; then make the address say what is shown."""
     state, params = session(), st.query_params
-    asked = {name: params[name] for name in ("sim", "run") if name in params}
+    asked = {name: params[name] for name in _LINK if name in params}
+    if "run" not in asked:
+        asked.pop("all", None)
     place = {name: params[name] for name in in_address() if name in params}
     if asked and asked != state.link:
         state.link = asked
@@ -58,8 +61,8 @@ def write_address() -> None:
     state, params = session(), st.query_params
     state.place = state.where()
     wanted = {**state.link, **state.place}
-    said = {name: params[name] for name in ("sim", "run", *in_address()) if name in params}
-    if not said and not state.place and state.origin == "recorded":
+    said = {name: params[name] for name in (*_LINK, *in_address()) if name in params}
+    if not said and not state.place and state.origin == "recorded" and "all" not in state.link:
         return
     for name in said.keys() - wanted.keys():
         del params[name]
@@ -106,13 +109,22 @@ def _open(asked: dict[str, str]) -> None:
     if "sim" in asked:
         _show_simulation(read_options(asked["sim"]))
     else:
-        _show_saved(_saved(asked["run"]))
+        _show_saved(_saved(asked["run"]), whole="all" in asked)
 
 
-def open_saved(run_id: str) -> None:
+def open_saved(run_id: str, *, whole: bool = False) -> None:
     """Show a saved run; InputError when it is not here."""
-    _show_saved(_saved(run_id))
+    _show_saved(_saved(run_id), whole=whole)
     write_address()
+
+
+def open_whole() -> None:
+    """Show the whole run that the shown sample was drawn from; every page says why where that fails."""
+    state = session()
+    try:
+        open_saved(state.the_run.whole_id, whole=True)
+    except LeadlineError as error:
+        state.problem = str(error)
 
 
 def _saved(run_id: str) -> library.SavedRun:
@@ -126,10 +138,11 @@ def _saved(run_id: str) -> library.SavedRun:
     return saved
 
 
-def _show_saved(saved: library.SavedRun) -> None:
+def _show_saved(saved: library.SavedRun, *, whole: bool = False) -> None:
     origin = "recorded" if saved == library.recorded() else "saved"
-    key, run = cached.open_saved(saved)
-    session().show(run, origin, saved=True, link={"run": saved.run_id}, key=key)
+    key, run = cached.open_saved(saved, whole=whole)
+    link = {"run": saved.run_id, **({"all": "1"} if whole else {})}
+    session().show(run, origin, saved=True, link=link, key=key)
 
 
 def open_simulation(options: SimulationOptions) -> None:

@@ -60,7 +60,7 @@ class Session:
 
     def show(self, run: Run, origin: str, *, saved: bool, link: dict[str, str], key: str = "") -> None:
         """Make ``run`` the run that every page shows; ``key`` tells it from others, by default a new one."""
-        if self.run is None or self.run.run_id != run.run_id:
+        if self.run is None or self.run.whole_id != run.whole_id:
             self.question, self.filter = None, Filter()
         self.run, self.origin, self.saved, self.link = run, origin, saved, link
         self.run_key = key or f"{run.run_id}-{secrets.token_hex(8)}"

@@ -11,7 +11,7 @@ from core.charts.trend import trend_figure
 from core.errors import LeadlineError
 from core.manifest import read_manifest
 from core.report.trend import NOTE, Asked, asked_of, belongs, may_belong, trend
-from core.run import Run
+from core.run import MANY, Run
 from ui import doors, library, show
 from ui.state import session
 
@@ -70,4 +70,4 @@ def _others(run: Run) -> list[Asked]:
 @st.cache_resource(max_entries=200, show_spinner="Opening the runs …")
 def _asked(place: tuple[str, int]) -> Asked:
     """Open a run by its folder; ``place`` also says when it was written."""
-    return asked_of(Run.load(place[0]))
+    return asked_of(Run.sample(place[0], MANY))

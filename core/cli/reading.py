@@ -152,7 +152,7 @@ def labels(run: RunArg, out: OutOpt, overwrite: OverwriteOpt = False, as_json: J
     Ties are left out. Confidence, conformal and the comparison of uncertainty measures then use these labels.
     """
     parent = Run.load(run)
-    found = reviews.labelled(parent, reviews.read_all(Path(run).parent, parent.run_id))
+    found = reviews.labelled(parent, reviews.read_all(Path(run).parent, parent.whole_id))
     save_run(found.run, out, overwrite)
     if as_json:
         facts = {"n_labelled": found.n_labelled, "n_tied": found.n_tied, "people": [*found.people]}
@@ -175,7 +175,7 @@ def export(
         raise InputError(f"--format must be one of {', '.join(known)}, got {file_format!r}.")
     target = free_file(out, overwrite)
     diagnosis = Diagnosis(Run.load(run), given.get("settings"))
-    known = exporters(reviews.combined(reviews.read_all(Path(run).parent, diagnosis.run.run_id)))
+    known = exporters(reviews.combined(reviews.read_all(Path(run).parent, diagnosis.run.whole_id)))
     facts = {"format": file_format, "run_id": diagnosis.run.run_id}
     _write(target, known[file_format].write(diagnosis), facts, as_json)
 

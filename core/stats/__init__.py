@@ -36,6 +36,7 @@ from core.stats.intervals import (
     mean_interval,
     paired_interval,
     resamples,
+    sampling_error,
     wilson_interval,
 )
 from core.stats.ranking import (
@@ -106,5 +107,6 @@ __all__ = [
     "reliability_bins",
     "resamples",
     "risk_coverage",
+    "sampling_error",
     "wilson_interval",
 ]

@@ -62,3 +62,22 @@ def test_the_overview_of_a_run_with_kept_results_analyses_nothing(
     ]
     # Only what the page shows was read: questions and their number of passages.
     assert set(state(second).run.tables._frames) <= {"queries"}
+
+
+def test_a_very_large_run_opens_as_a_random_sample_and_whole_on_request(
+    open_app, healthy, recorded, texts, monkeypatch
+):
+    monkeypatch.setattr("ui.cached.MANY", 3)
+    monkeypatch.setattr("ui.cached.SAMPLE", 3)
+    app = healthy(open_app())
+    run, n_all = state(app).run, len(Run.load(library.recorded().folder).queries)
+    assert len(run.queries) == 3 and run.sampled_from == n_all
+    assert f"random sample of 3 of the run's {n_all} questions" in texts(app)
+    app = healthy(app.button(key="whole_run").click().run())
+    whole = state(app).run
+    assert len(whole.queries) == n_all and "random sample" not in texts(app)
+    # The address says so, and another session that follows it sees the same.
+    assert app.query_params == {"all": "1", "run": whole.run_id}
+    assert len(state(healthy(open_app(run=whole.run_id, all="1"))).run.queries) == n_all
+    assert len(state(healthy(open_app(run=whole.run_id))).run.queries) == 3
+    assert len(state(healthy(open_app(all="1"))).run.queries) == 3

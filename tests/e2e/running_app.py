@@ -38,16 +38,23 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def running_app(
-    runs: Path, log: Path, *options: str, port: int | None = None, **environment: str
+    runs: Path,
+    log: Path,
+    *options: str,
+    port: int | None = None,
+    leadline: Path | None = None,
+    **environment: str,
 ) -> Iterator[str]:
-    """Start ``streamlit run dashboard.py`` on a free port; yield its address; stop it."""
+    """Start ``streamlit run dashboard.py`` on a free port, or what is installed; yield its address; stop it."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "dashboard.py",
                "--server.port", str(port), "--server.headless", "true", *options]  # fmt: skip
+    if leadline is not None:
+        command = [str(leadline), "dashboard", "--port", str(port), *options]
     with log.open("w") as output:
         server = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=runs.parent if leadline else ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "LEADLINE_RUNS": str(runs), **environment},

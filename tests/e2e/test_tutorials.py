@@ -1,4 +1,5 @@
-"""The tutorials that happen on screen, followed in a browser: what each says is on a page is there.
+"""The tutorials that happen on screen, followed in a browser with what is installed from the wheel: what each says is
+on a page is there.
 
 Every row names words of the tutorial and words of the page: whichever changes alone fails.
 """
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.running_app import ROOT
+from tests.e2e.running_app import ROOT, running_app
 from tests.e2e.test_losses import BAR
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -114,6 +115,17 @@ def shows(page, figure: str) -> None:
 
 
 @pytest.fixture(scope="module")
+def app(project, tmp_path_factory):
+    """The dashboard of the wheel, in an environment and a folder that know nothing of the checkout."""
+    folder, _ = project
+    runs = tmp_path_factory.mktemp("tutorials") / "runs"
+    with running_app(
+        runs, runs.with_suffix(".log"), leadline=folder / "env/bin/leadline", PYTHONPATH=""
+    ) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
 def overview(app, browser):
     """The first page of a first run, where all tutorials begin."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
@@ -124,6 +136,19 @@ def overview(app, browser):
     yield page
     context.close()
     assert not errors
+
+
+def test_what_a_first_run_reads_is_the_same_as_installed(project):
+    told = tutorial("first-run")
+    folder, run = project
+    samples = next(folder.glob("env/lib/python*/site-packages/leadline/app/sample_data"))
+    assert "python -m core summary runs/first" in told
+    summary = run("leadline", "summary", str(samples / "recorded_run_facts"))
+    assert WRONG in summary.stdout
+    (code,) = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
+    code = code.replace("core.", "leadline.").replace("sample_data", str(samples))
+    result = run("python", "-W", "error", "-c", code)
+    assert result.returncode == 0 and WRONG in result.stdout, result.stderr
 
 
 def test_a_first_run_opens_with_the_verdict_that_two_tutorials_quote(overview):
