@@ -109,7 +109,7 @@ print(ll.compare(run, earlier))
     assert result.returncode == 0, result.stderr
     later, earlier = Run.load(ROOT / RECORDED), Run.load(ROOT / "sample_data/recorded_run")
     figure, _, compared = result.stdout.partition("\n")
-    assert figure == rho_histogram(Diagnosis(later)["influence"]).to_json()
+    assert json.loads(figure) == json.loads(rho_histogram(Diagnosis(later)["influence"]).to_json())
     assert compared.strip() == str(compare(later, earlier)).strip()
     assert (folder / "report.html").read_text(encoding="utf-8") == later.report().html
 
