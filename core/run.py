@@ -279,10 +279,10 @@ class Run:
     def sample(cls, folder: str | os.PathLike[str], n: int) -> Run:
         """Read a random sample of the questions of a run that `save` wrote, with all their rows.
 
-        Files are read in pieces, so that memory is needed for the sample only; it is kept beside the run for
-        the next time. Which questions are drawn depends on their ids: of two runs with the same questions,
-        the same ones, so that they can be compared pair by pair. The sample is a run of its own, whose parent
-        is the whole.
+        Files are read in pieces, so that memory is needed for the sample only; of a large run it is kept
+        beside the tables for the next time. Which questions are drawn depends on their ids: of two runs with
+        the same questions, the same ones, so that they can be compared pair by pair. The sample is a run of
+        its own, whose parent is the whole.
 
         Parameters
         ----------
@@ -303,8 +303,11 @@ class Run:
         """
         source = Path(folder)
         manifest = read_manifest(source)
-        if manifest["tables"].get("queries", {}).get("rows", 0) <= n:
+        n_all = manifest["tables"].get("queries", {}).get("rows", 0)
+        if n_all <= n:
             return cls.open(source)
+        if n_all < LARGE:
+            return cls._drawn(source, manifest, n)
         place = source / RESULTS / f"sample-{n}-{_digest_of(manifest)[:24]}"
         with suppress(RunFormatError):
             return cls.open(place)

@@ -19,6 +19,12 @@ from core.saved_tables import _lowest
 N, RECORDED = 20, Path("sample_data/recorded_run")
 
 
+@pytest.fixture(autouse=True)
+def _large(monkeypatch):
+    """Samples are kept of large runs; here every run is one."""
+    monkeypatch.setattr("core.run.LARGE", 1)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return Run.load(RECORDED).save(tmp_path_factory.mktemp("sampled") / "run")
@@ -78,10 +84,7 @@ def test_two_runs_of_the_same_questions_have_the_same_ones_in_their_samples(fold
     assert len(pair.shared) == N
 
 
-def test_what_is_computed_of_a_sample_is_kept_apart_from_what_is_computed_of_the_whole(
-    folder, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("core.run.LARGE", 1)
+def test_what_is_computed_of_a_sample_is_kept_apart_from_what_is_computed_of_the_whole(folder, tmp_path):
     place = shutil.copytree(folder, tmp_path / "run")
     whole, some = Diagnosis(Run.open(place)), Diagnosis(Run.sample(place, N))
     assert whole.summary()["n_queries"] > N == some.summary()["n_queries"]
@@ -131,3 +134,9 @@ def test_reviews_of_a_sample_are_reviews_of_the_whole(folder, tmp_path):
     whole = Run.load(folder)
     assert list(reviews.read(tmp_path, whole.whole_id)) == [some.queries["query_id"].iloc[0]]
     reviews.labelled(whole, reviews.read_all(tmp_path, whole.whole_id))
+
+
+def test_of_a_small_run_nothing_is_kept(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("core.run.LARGE", 2_000)
+    place = Path(shutil.copytree(folder, tmp_path / "run", ignore=shutil.ignore_patterns(RESULTS)))
+    assert len(Run.sample(place, N).queries) == N and not (place / RESULTS).exists()
