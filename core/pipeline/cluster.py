@@ -33,7 +33,7 @@ _SCHEME = "ray://"
 _PACKAGE = Path(__file__).parents[1]
 _SHARE = 16  # most questions, or batches of them, that wait at a worker; each takes its rows along
 _DEATHS = 3  # of workers with one and the same question alone, before it is given up
-_LOCAL = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+_QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +133,25 @@ def _connected(ray: Any, place: Place) -> Iterator[None]:
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told
     options: dict[str, Any] = {
-        "address": place.on,
+        "address": os.environ.get("RAY_ADDRESS", "local") if place.on == RAY else place.on,
         "runtime_env": {"py_modules": [str(_PACKAGE)]},
+        **_QUIET,
     }
-    if place.on == RAY:
-        options |= {"address": os.environ.get("RAY_ADDRESS", "local"), **_LOCAL}
-        if options["address"] == "local":
-            # A worker that waits for a server needs no processor of its own.
-            options["num_cpus"] = max(place.workers or 0, os.cpu_count() or 1)
-            # Workers of this machine find the package where this process has it.
-            paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-            options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}}
+    if place.on == RAY and options["address"] == "local":
+        options["include_dashboard"] = False
+        # A worker that waits for a server needs no processor of its own.
+        options["num_cpus"] = max(place.workers or 0, os.cpu_count() or 1)
+        # Workers of this machine find the package where this process has it.
+        paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}}
     try:
         with _own_signals():
             ray.init(**options)
     except Exception as error:  # of many kinds, and none says what to do
         raise BackendError(
             f"The cluster {options['address']} cannot be reached ({type(error).__name__}); check the "
-            "address, and that Ray and Python have the same versions there."
+            "address, and that Ray and Python have the same versions there. If it asks for a token, set "
+            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here, too."
         ) from error
     try:
         yield

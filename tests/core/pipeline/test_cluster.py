@@ -22,6 +22,7 @@ from core.pipeline.executing import in_threads
 from core.run import Run
 from tests.cluster_runs import calls, ended_by_one, first_passage, model, run_on
 from tests.core.pipeline.test_fill import same_tables
+from tests.e2e.running_app import free_port
 from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +48,14 @@ def ray(cluster):
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     yield ray
     ray.shutdown()
+
+
+def wait_for(ready, seconds):
+    """Return whether it is so before the time is over."""
+    end = time.monotonic() + seconds
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.2)
+    return ready()
 
 
 def here(n):
@@ -135,6 +144,56 @@ def test_workers_give_the_tables_of_this_process(ray, tmp_path):
     costs = [{k: v for k, v in one.manifest["cost"].items() if k != "seconds"} for one in [expected, *found]]
     assert all(cost == costs[0] for cost in costs)
     assert len({pid for _, _, pid in calls(tmp_path)} - {os.getpid()}) >= 3
+
+
+# As a user's: nothing but Ray is on the cluster, the engine and the model come with the run.
+OWN_MODEL = """
+import sys
+from tests.cluster_runs import Place, run_on
+from tests.core.pipeline.test_fill import same_tables
+from core.llm import Capabilities, Completion
+
+class Longest:
+    name, options, capabilities = "longest", {}, Capabilities()
+    def generate(self, requests, on_done=None, cancelled=None):
+        lines = [one.messages[0].content.splitlines() for one in requests]
+        return [Completion(max(one, key=len), "stop", 1, 1, 0.0) for one in lines]
+    def count_tokens(self, messages):
+        return 1
+
+expected = run_on(Place(), 6, Longest())
+assert same_tables(run_on(Place(sys.argv[1], 2), 6, Longest()), expected)
+"""
+
+
+def test_a_cluster_is_reached_by_its_address_and_token(tmp_path):
+    port, ours = free_port(), free_port()
+    env = {
+        **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a-b-c",
+        "PYTHONPATH": "",
+    }  # fmt: skip
+    command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--port={port}"]
+    command += [f"--ray-client-server-port={ours}", "--num-cpus=2", "--include-dashboard=false"]
+    with (tmp_path / "head").open("w") as log:
+        head = subprocess.Popen(
+            command, cwd=tmp_path, env=env, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        reached = wait_for(lambda: "Ray runtime started" in (tmp_path / "head").read_text(), 90)
+        assert reached, (tmp_path / "head").read_text()
+        script = [sys.executable, "-c", OWN_MODEL, f"ray://127.0.0.1:{ours}"]
+        done = subprocess.run(
+            script,
+            cwd=ROOT,
+            env={**env, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
 
 
 def test_a_question_that_ends_its_worker_costs_one_row(ray):
