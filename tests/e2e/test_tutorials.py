@@ -19,68 +19,73 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 SAYS = """text => document.querySelector("[data-testid='stMain']").innerText
   .replaceAll("\\u2060", "").replaceAll("\\u00a0", " ").includes(text)"""
 
+HAS_FIGURES = """n => n === document.querySelector("[data-testid='stMain']")
+  .querySelectorAll("[data-testid='stPlotlyChart']").length"""
+
 
 class Section(NamedTuple):
-    """A section of "Read your first run": its page, what it says of it, what the page says, and the figure there."""
+    """A section of "Read your first run": its page, what it says of it, what the page says, the figure there, and how
+    many figures the page has."""
 
     page: str
     told: str
     said: str
     figure: str
+    n_figures: int
 
 
 WRONG = "61 of 111 answers are wrong (95 % interval 46–64 %). In 58 the right passage was in the prompt"
 SECTIONS = {
-    "The verdict (Overview)": Section("Overview", WRONG, WRONG, "Where 111 judged answers"),
+    "The verdict (Overview)": Section("Overview", WRONG, WRONG, "Where 111 judged answers", 2),
     "Where answers are lost": Section(
         "Where answers are lost",
         "*distracted* 30 and *not read* 29 of 61",
         "Of 61 answers that are not correct, reading loses 29 and distracting passages lose 30",
-        "Where 111 judged answers",
+        "Where 111 judged answers", 2,
     ),
     "Influence vs retrieval": Section(
         "Influence vs retrieval",
         "0.85 with 0.81 by chance (p = 0.27 after correction)",
         "mean nDCG by influence 0.85, 0.81 by chance",
-        "Histogram of rank agreement ρ",
+        "Histogram of rank agreement ρ", 6,
     ),
     "Retrieval quality": Section(
         "Retrieval quality",
         "89 % (95 % interval 82 to 94 %), 33 % by chance",
         "95 % interval 0.82 to 0.94; 0.33 by chance",
-        "Retrieval of gold passages",
+        "Retrieval of gold passages", 1,
     ),
     "Claims & evidence": Section(
         "Claims & evidence",
         "41 of 118 claims have no supporting passage (26 to 44 %)",
         "41 of 118 claims checked have no supporting passage",
-        "Claims 1 to",
+        "Claims 1 to", 2,
     ),
     "Influence vs support": Section(
-        "Claims & evidence", "*distractors*", "Influence vs support", "Best support against influence"
+        "Claims & evidence", "*distractors*", "Influence vs support", "Best support against influence", 2,
     ),
     "Uncertainty": Section(
         "Uncertainty",
         "62 of 119 questions have no meaning that reaches half of the samples",
         "In 62 of 119 questions the answer changes with sampling: no meaning reaches half of the samples",
-        "Semantic entropy against agreement",
+        "Semantic entropy against agreement", 4,
     ),
     "Confidence": Section(
-        "Confidence", "AUROC is 0.45 (0.35 to 0.56)", "AUROC 0.45 (95 % interval 0.35 to 0.56", "Share of correct ones"
+        "Confidence", "AUROC is 0.45 (0.35 to 0.56)", "AUROC 0.45 (95 % interval 0.35 to 0.56", "Share of correct ones", 1,
     ),
     "Conformal prediction": Section(
         "Conformal",
         '"No confidence is high enough"',
         "No confidence is high enough to certify at most 10 % wrong",
-        "Share of incorrect answers",
+        "Share of incorrect answers", 3,
     ),
     "Validation": Section(
         "Validation",
         "7 of 61 incorrect and 0 of 50 correct; as many stops at random would meet 3.8",
         "Validation stops 7 of 61 incorrect answers and none of 50 correct ones; as many stops at random would meet 3.8",
-        "Incorrect and correct answers",
+        "Incorrect and correct answers", 2,
     ),
-    "One question (Workbench)": Section("Workbench", "its claims marked", "1 of 119", "Retrieval order against influence"),
+    "One question (Workbench)": Section("Workbench", "its claims marked", "1 of 119", "Retrieval order against influence", 4),
 }  # fmt: skip
 
 
@@ -174,6 +179,7 @@ def test_read_your_first_run_says_what_each_page_says(overview):
         go(overview, one.page)
         says(overview, one.said)
         shows(overview, one.figure)
+        overview.wait_for_function(HAS_FIGURES, arg=one.n_figures, timeout=60_000)
 
 
 def test_find_and_fix_leads_from_the_ladder_to_a_change_to_try(overview):
