@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +28,8 @@ from core.text.strict import clean, json_value
 
 RESULTS = ".analysis"  # folder beside the tables: what was computed of them, see `core.kept`
 _CHECKED = "checked.json"  # in it: the files that were read whole, and found to be those that were saved
-LARGE = 2_000  # questions from which a run is opened table by table, and what is computed of it is kept
-MANY, SAMPLE = 10_000, 2_000  # of a run of more questions than MANY a page shows so many first (`Run.sample`)
+LARGE = 1_000  # questions from which a run is opened table by table, and what is computed of it is kept
+MANY, SAMPLE = 10_000, 1_000  # of a run of more questions than MANY a page shows so many first (`Run.sample`)
 # Sources of runs that no model answered, and the word that marks their data everywhere.
 MARKS = {"simulation": "simulated", "composed": "composed"}
 SOURCES = ("live", "upload", *MARKS)
@@ -152,6 +153,15 @@ class Run:
         return None if found is None else int(found)
 
     @property
+    def sampling_error(self) -> float:
+        """By how much a share of a sample's questions differs at most from that of all (95 %), in [0, 1].
+
+        Normal approximation for a share of one half, corrected for a finite population; 0 for a whole run.
+        """
+        n, n_all = self.n_rows("queries"), self.sampled_from
+        return 0.0 if n_all is None else 1.96 * math.sqrt(0.25 / n * (n_all - n) / (n_all - 1))
+
+    @property
     def whole_id(self) -> str:
         """Run id of the whole run where this is a sample, else its own; reviews are kept under it."""
         return str(self.manifest.get("sample", {}).get("of", self.run_id))
@@ -271,8 +281,7 @@ class Run:
         run = cls.load(source)
         if run.origin is not None:
             with suppress(OSError, RunFormatError):
-                note.parent.mkdir(exist_ok=True)
-                write_atomically(note, json.dumps(_stamps(source, read_manifest(source))).encode())
+                _note_checked(source)
         return run
 
     @classmethod
@@ -314,7 +323,8 @@ class Run:
         drawn = _while_saved(source, lambda manifest: cls._drawn(source, manifest, n))
         try:
             drawn.save(place)
-            return cls.open(place)
+            _note_checked(place)
+            return replace(drawn, origin=_origin_of(place, read_manifest(place)))
         except (InputError, OSError):  # such as a folder that nobody may write
             return drawn
 
@@ -363,9 +373,7 @@ class Run:
             made = cls.create(facts)
         except InputError as error:
             raise RunFormatError(f"The run in {source} is damaged: {error}") from error
-        if (tables.n_rows("queries") or 0) < LARGE:
-            return cls(made.manifest, tables)
-        return cls(made.manifest, tables, Origin(source, _digest_of(manifest)))
+        return cls(made.manifest, tables, _origin_of(source, manifest))
 
 
 def _digest_of(manifest: Mapping[str, Any]) -> str:
@@ -385,6 +393,18 @@ def _while_saved(source: Path, read: Callable[[dict[str, Any]], Run]) -> Run:
             if read_manifest(source) == manifest:
                 raise
     raise RunFormatError(f"The run in {source} is being written again and again; try once more.")
+
+
+def _origin_of(source: Path, manifest: Mapping[str, Any]) -> Origin | None:
+    is_large = manifest["tables"].get("queries", {}).get("rows", 0) >= LARGE
+    return Origin(source, _digest_of(manifest)) if is_large else None
+
+
+def _note_checked(source: Path) -> None:
+    """Note which files of a run were read whole, or just written."""
+    note = source / RESULTS / _CHECKED
+    note.parent.mkdir(exist_ok=True)
+    write_atomically(note, json.dumps(_stamps(source, read_manifest(source))).encode())
 
 
 def _stamps(source: Path, manifest: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -14,7 +14,6 @@ from core.report.exports import exporters
 from core.run import Run
 from core.socket import QuestionColumn
 from core.spreadsheet import csv_bytes
-from core.stats import sampling_error
 from core.text.display import count, number
 from ui import cached, doors, router, sources
 from ui.figures import ready
@@ -44,15 +43,15 @@ def heading(title: str, caption: str) -> None:
 
 def _of_a_sample(run: Run, n_all: int) -> None:
     n = run.n_rows("queries")
-    within = f"{100 * sampling_error(n, n_all):.1f} percentage points"
+    within = f"{100 * run.sampling_error:.1f} percentage points"
     st.info(
         f"A random sample of {n:,} of the run's {n_all:,} questions. A share of all questions differs from "
         f"the share shown here by at most {within} (95 %).",
         icon=":material/casino:",
     )
     about = (
-        "The first time this takes minutes and, for each 100,000 questions, several gigabytes of memory. "
-        "The results are kept beside the run."
+        "The first time this takes minutes and, for each 100,000 questions, several gigabytes of memory; "
+        "the results are kept."
     )
     button(f"Analyse all {n_all:,} questions", "select_all", "whole_run", sources.open_whole, help=about)
 

@@ -36,7 +36,6 @@ from core.stats.intervals import (
     mean_interval,
     paired_interval,
     resamples,
-    sampling_error,
     wilson_interval,
 )
 from core.stats.ranking import (
@@ -107,6 +106,5 @@ __all__ = [
     "reliability_bins",
     "resamples",
     "risk_coverage",
-    "sampling_error",
     "wilson_interval",
 ]

@@ -57,17 +57,6 @@ def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def sampling_error(n: int, n_all: int, level: float = 0.95) -> float:
-    """Return by how much a share in a random sample differs, at most, from the share in all.
-
-    Normal approximation for a share of one half, where it is largest, corrected for a finite population.
-
-    >>> round(sampling_error(2_000, 100_000), 4), sampling_error(50, 50)
-    (0.0217, 0.0)
-    """
-    return float(ndtri((1 + level) / 2) * math.sqrt(0.25 / n * (n_all - n) / max(1, n_all - 1)))
-
-
 def mean_interval(
     values: ArrayLike, level: float = 0.95, lower: float = -math.inf, upper: float = math.inf
 ) -> Interval:

@@ -37,16 +37,16 @@ class RougeL(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    # Imports nltk, and that scikit-learn: half of the engine's import time.
-    from rouge_score.tokenizers import DefaultTokenizer
+    # That of rouge_score. Importing it imports scikit-learn: half of the engine's import time.
+    from nltk.stem.porter import PorterStemmer
 
-    return DefaultTokenizer(use_stemmer=True)
+    return PorterStemmer()
 
 
 @lru_cache(maxsize=262_144)
 def _stem(word: str) -> str:
     # Stemming takes most of rouge_score's time, and texts repeat their words.
-    return str(_stemmer().tokenize(word)[0])
+    return str(_stemmer().stem(word)) if len(word) > 3 else word
 
 
 @lru_cache(maxsize=16_384)

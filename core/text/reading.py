@@ -238,6 +238,6 @@ def _as(token: Token, word: str) -> Token:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    import snowballstemmer
+    from Stemmer import Stemmer
 
-    return snowballstemmer.stemmer("english")
+    return Stemmer("english")

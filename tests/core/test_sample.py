@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, hypergeom
 
 from core import reviews
 from core.diagnosis import Diagnosis
@@ -74,6 +74,16 @@ def test_a_sample_saved_again_stays_one(folder, tmp_path):
     assert (some.sampled_from, len(some.queries)) == (len(Run.load(folder).queries), N)
 
 
+def test_how_far_a_share_of_a_sample_is_from_that_of_all(folder, tmp_path):
+    """Of all samples of 20 of 72 questions, 36 of them right: at least 95 % are as near as said (hypergeometric)."""
+    some = Run.sample(folder, N)
+    within, n_all = some.sampling_error, some.sampled_from
+    assert within == pytest.approx(1.96 * 0.5 / 20**0.5 * (52 / 71) ** 0.5)
+    low, high = np.ceil(N * (0.5 - within)), np.floor(N * (0.5 + within))
+    assert hypergeom.cdf(high, n_all, n_all // 2, N) - hypergeom.cdf(low - 1, n_all, n_all // 2, N) >= 0.95
+    assert Run.load(folder).sampling_error == 0
+
+
 def test_two_runs_of_the_same_questions_have_the_same_ones_in_their_samples(folder, tmp_path):
     later = Run.load(folder)
     changed = later.queries.assign(answer="Another answer.").sample(frac=1, random_state=1)
@@ -137,6 +147,6 @@ def test_reviews_of_a_sample_are_reviews_of_the_whole(folder, tmp_path):
 
 
 def test_of_a_small_run_nothing_is_kept(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("core.run.LARGE", 2_000)
+    monkeypatch.setattr("core.run.LARGE", 1_000)
     place = Path(shutil.copytree(folder, tmp_path / "run", ignore=shutil.ignore_patterns(RESULTS)))
     assert len(Run.sample(place, N).queries) == N and not (place / RESULTS).exists()
