@@ -74,13 +74,14 @@ def test_a_sample_saved_again_stays_one(folder, tmp_path):
     assert (some.sampled_from, len(some.queries)) == (len(Run.load(folder).queries), N)
 
 
-def test_how_far_a_share_of_a_sample_is_from_that_of_all(folder, tmp_path):
-    """Of all samples of 20 of 72 questions, 36 of them right: at least 95 % are as near as said (hypergeometric)."""
-    some = Run.sample(folder, N)
-    within, n_all = some.sampling_error, some.sampled_from
-    assert within == pytest.approx(1.96 * 0.5 / 20**0.5 * (52 / 71) ** 0.5)
-    low, high = np.ceil(N * (0.5 - within)), np.floor(N * (0.5 + within))
-    assert hypergeom.cdf(high, n_all, n_all // 2, N) - hypergeom.cdf(low - 1, n_all, n_all // 2, N) >= 0.95
+@pytest.mark.parametrize(("n", "n_all"), [(1_000, 100_000), (1_000, 10_001)])
+def test_how_far_a_share_of_a_sample_is_from_that_of_all(folder, n, n_all):
+    """At least 95 % of all samples of questions of which half are right are as near as said (hypergeometric)."""
+    ids = pd.DataFrame({"query_id": [str(i) for i in range(n)]})
+    some = Run.create({"source": "upload", "sample": {"of": "all", "questions": n_all}}, queries=ids)
+    within, right = some.sampling_error, hypergeom(n_all, n_all // 2, n)
+    low, high = np.floor(n * (0.5 - within)), np.ceil(n * (0.5 + within))
+    assert 0.95 <= right.cdf(high) - right.cdf(low - 1) < 0.96
     assert Run.load(folder).sampling_error == 0
 
 
