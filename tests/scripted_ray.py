@@ -12,6 +12,9 @@ class Never(Exception):
 
 
 def got(put):
+    """Return what was put, or each of several."""
+    if isinstance(put, list):
+        return [got(one) for one in put]
     return pickle.loads(put if isinstance(put, bytes) else put.result())
 
 

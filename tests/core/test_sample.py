@@ -77,7 +77,7 @@ def test_a_sample_saved_again_stays_one(folder, tmp_path):
 @pytest.mark.parametrize(("n", "n_all"), [(1_000, 100_000), (1_000, 10_001)])
 def test_how_far_a_share_of_a_sample_is_from_that_of_all(folder, n, n_all):
     """At least 95 % of all samples of questions of which half are right are as near as said (hypergeometric)."""
-    ids = pd.DataFrame({"query_id": [str(i) for i in range(n)]})
+    ids = pd.DataFrame({"query_id": [str(i) for i in range(n)], "question": "Which?"})
     some = Run.create({"source": "upload", "sample": {"of": "all", "questions": n_all}}, queries=ids)
     within, right = some.sampling_error, hypergeom(n_all, n_all // 2, n)
     low, high = np.floor(n * (0.5 - within)), np.ceil(n * (0.5 + within))
