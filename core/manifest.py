@@ -86,6 +86,11 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
+def n_questions(manifest: Mapping[str, Any]) -> int:
+    """Return how many questions a saved run has, as its manifest says."""
+    return int(manifest["tables"].get("queries", {}).get("rows", 0))
+
+
 def wrong_entry(manifest: Mapping[str, Any]) -> str | None:
     """Return which entry of a manifest is of another type than it should be; None where all are right."""
     return _wrong(manifest, _MANIFEST)

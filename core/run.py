@@ -21,8 +21,8 @@ import pandas as pd
 from core.errors import InputError, RunFormatError
 from core.files import kept_folder, read_file, writable_folder, write_atomically
 from core.html import card
-from core.manifest import LARGEST_MANIFEST, MANIFEST_FILE, read_manifest, wrong_entry
-from core.saved_tables import SavedTables, check_questions, read_sample, write_table
+from core.manifest import LARGEST_MANIFEST, MANIFEST_FILE, n_questions, read_manifest, wrong_entry
+from core.saved_tables import SavedTables, check_questions, read_sample, write_table, wrong_is_damaged
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
 from core.text.strict import clean, json_value
 
@@ -311,16 +311,15 @@ class Run:
             As `load`.
         """
         source = Path(folder)
-        manifest = read_manifest(source)
-        n_all = manifest["tables"].get("queries", {}).get("rows", 0)
-        if n_all <= n:
+        whole = read_manifest(source)
+        if n_questions(whole) <= n:
             return cls.open(source)
-        if n_all < LARGE:
-            return cls._drawn(source, manifest, n)
-        place = source / RESULTS / f"sample-{n}-{_digest_of(manifest)[:24]}"
+        place = source / RESULTS / f"sample-{n}-{_digest_of(whole)[:24]}"
         with suppress(RunFormatError):
             return cls.open(place)
         drawn = _while_saved(source, lambda manifest: cls._drawn(source, manifest, n))
+        if n_questions(whole) < LARGE:
+            return drawn
         try:
             drawn.save(place)
             _note_checked(place)
@@ -330,20 +329,16 @@ class Run:
 
     @classmethod
     def _drawn(cls, source: Path, manifest: Mapping[str, Any], n: int) -> Run:
-        n_all, run_id, name = manifest["tables"]["queries"]["rows"], manifest["run_id"], manifest.get("name")
+        n_all, run_id = n_questions(manifest), manifest["run_id"]
         facts = {one: value for one, value in manifest.items() if one not in ("tables", "planted")}
         facts |= {
             "run_id": f"{run_id}-sample",
-            "name": f"{name or run_id}, {n:,} of {n_all:,} questions",
+            "name": f"{manifest.get('name', run_id)}, {n:,} of {n_all:,} questions",
             "parent": run_id,
             "sample": {"of": run_id, "questions": n_all},
         }
-        try:
+        with wrong_is_damaged(source):
             return cls.create(facts, **read_sample(source, manifest["tables"], n))
-        except RunFormatError:
-            raise
-        except InputError as error:
-            raise RunFormatError(f"The run in {source} is damaged: {error}") from error
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Run:
@@ -369,10 +364,8 @@ class Run:
         # First of all: whoever saves meanwhile takes the files away.
         tables = SavedTables(source, manifest["tables"])
         facts = {name: value for name, value in manifest.items() if name != "tables"}
-        try:
+        with wrong_is_damaged(source):
             made = cls.create(facts)
-        except InputError as error:
-            raise RunFormatError(f"The run in {source} is damaged: {error}") from error
         return cls(made.manifest, tables, _origin_of(source, manifest))
 
 
@@ -396,8 +389,7 @@ def _while_saved(source: Path, read: Callable[[dict[str, Any]], Run]) -> Run:
 
 
 def _origin_of(source: Path, manifest: Mapping[str, Any]) -> Origin | None:
-    is_large = manifest["tables"].get("queries", {}).get("rows", 0) >= LARGE
-    return Origin(source, _digest_of(manifest)) if is_large else None
+    return Origin(source, _digest_of(manifest)) if n_questions(manifest) >= LARGE else None
 
 
 def _note_checked(source: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -79,15 +79,22 @@ class SavedTables(Mapping[str, pd.DataFrame]):
     def _read(self, name: str) -> pd.DataFrame:
         if name not in self._entries:
             return empty(TABLES[name])
-        entry = self._entries[name]
-        try:
-            frame = conform(TABLES[name], _read_table(self._files[name], self._folder, name, entry))
+        with wrong_is_damaged(self._folder):
+            found = _read_table(self._files[name], self._folder, name, self._entries[name])
+            frame = conform(TABLES[name], found)
             check_questions(name, frame, frame if name == "queries" else self["queries"])
-        except RunFormatError:
-            raise
-        except InputError as error:
-            raise RunFormatError(f"The run in {self._folder} is damaged: {error}") from error
         return frame
+
+
+@contextmanager
+def wrong_is_damaged(folder: Path) -> Iterator[None]:
+    """Tell what is wrong with a run that is read from a folder as damage of its files."""
+    try:
+        yield
+    except RunFormatError:
+        raise
+    except InputError as error:
+        raise RunFormatError(f"The run in {folder} is damaged: {error}") from error
 
 
 def read_sample(folder: Path, entries: Mapping[str, Mapping[str, Any]], n: int) -> dict[str, pd.DataFrame]:

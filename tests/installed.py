@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+
+
+def python_of(page: Path) -> str:
+    """Return the Python of a page, as who has installed the package writes it."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.sub(r"\bcore\b", "leadline", "\n".join(blocks))
 
 
 @pytest.fixture(scope="session")

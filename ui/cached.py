@@ -139,13 +139,13 @@ def open_saved(saved: SavedRun, *, whole: bool = False) -> tuple[str, Run]:
     """
     files = [one for one in saved.folder.iterdir() if one.name != RESULTS]  # which change when it is analysed
     stamp = sorted((one.name, one.stat().st_mtime_ns) for one in files)
-    part = "" if whole or saved.n_queries <= MANY else "sample"
-    return f"{_SAVED}{saved.folder} {stamp}{part}", _opened(str(saved.folder), str(stamp), part)
+    n_shown = saved.n_queries if whole or saved.n_queries <= MANY else SAMPLE
+    return f"{_SAVED}{saved.folder} {stamp} {n_shown}", _opened(str(saved.folder), str(stamp), n_shown)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Opening the run …")
-def _opened(folder: str, stamp: str, part: str) -> Run:
-    return Run.sample(folder, SAMPLE) if part else Run.open(folder)
+def _opened(folder: str, stamp: str, n_shown: int) -> Run:
+    return Run.sample(folder, n_shown)
 
 
 def key() -> _Key:

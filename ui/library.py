@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from core import reviews
 from core.errors import InputError, RunFormatError
-from core.manifest import read_manifest
+from core.manifest import n_questions, read_manifest
 from core.run import Run, holds_run, sole_writer
 from core.whatif import versions
 from ui import people
@@ -171,7 +171,7 @@ def _describe(folder: Path, *, own: bool) -> SavedRun:
         alone = not people.signs_in()
         return SavedRun(folder, "", folder.name, "", "", False, 0, own and alone, str(error), alone)
     facts = {name: manifest.get(name, "") for name in ("run_id", "source", "created")}
-    n_queries = manifest["tables"].get("queries", {}).get("rows", 0)
+    n_queries = n_questions(manifest)
     name, complete = manifest.get("name", folder.name), manifest.get("complete", True)
     shared = True
     if own and people.signs_in():

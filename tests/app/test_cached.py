@@ -73,6 +73,8 @@ def test_a_very_large_run_opens_as_a_random_sample_and_whole_on_request(
     run, n_all = state(app).run, len(Run.load(library.recorded().folder).queries)
     assert len(run.queries) == 3 and run.sampled_from == n_all
     assert f"random sample of 3 of the run's {n_all} questions" in texts(app)
+    # What is added to it is saved as a run of its own, never in the place of the whole.
+    assert library.folder_of(run) not in {one.folder for one in library.saved_runs()}
     app = healthy(app.button(key="whole_run").click().run())
     whole = state(app).run
     assert len(whole.queries) == n_all and "random sample" not in texts(app)

@@ -6,13 +6,16 @@ Every row names words of the tutorial and words of the page: whichever changes a
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from typing import NamedTuple
 
 import pytest
 
 from tests.e2e.running_app import ROOT, running_app
 from tests.e2e.test_losses import BAR
+from tests.installed import python_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 # Without the signs that keep addresses from becoming links and lines whole.
@@ -150,8 +153,7 @@ def test_what_a_first_run_reads_is_the_same_as_installed(project):
     assert "python -m core summary runs/first" in told
     summary = run("leadline", "summary", str(samples / "recorded_run_facts"))
     assert WRONG in summary.stdout
-    (code,) = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
-    code = code.replace("core.", "leadline.").replace("sample_data", str(samples))
+    code = python_of(ROOT / "docs/tutorials/first-run.md").replace("sample_data", str(samples))
     result = run("python", "-W", "error", "-c", code)
     assert result.returncode == 0 and WRONG in result.stdout, result.stderr
 
@@ -199,3 +201,33 @@ def test_find_and_fix_leads_from_the_ladder_to_a_change_to_try(overview):
     assert "unfold *Try a change*, choose *1* passage, press *Ask again*" in told["5. Try a fix of your own"]
     overview.locator("summary", has_text="Try a change").first.click()
     overview.get_by_role("button", name="Ask again").wait_for()
+
+
+def test_a_run_of_the_notebook_is_shown_in_the_dashboard(project, new_page, tmp_path):
+    """Its last step, with everything before it: `leadline.show` starts the server, which ends with the notebook."""
+    folder, _ = project
+    assert "`core.show(run)` starts the dashboard" in tutorial("notebook")
+    code = (
+        python_of(ROOT / "docs/tutorials/notebook.md")
+        + """
+shown = leadline.show(later, browser=False)
+print("OPEN", shown.url, flush=True)
+print(verdict(Diagnosis(later)).texts[0], flush=True)
+input()
+"""
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LEADLINE", "PYTHON"))}
+    command = [folder / "env/bin/python", "-c", code]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as notebook:
+        url = next(line for line in notebook.stdout if line.startswith("OPEN ")).split()[1]
+        sentence = notebook.stdout.readline().strip()
+        page = new_page()
+        page.goto(url)
+        titled(page, "Overview")
+        says(page, sentence)
+        go(page, "Data")
+        page.get_by_test_id("stMain").get_by_text("Saved runs").first.wait_for()
+        notebook.communicate("\n", timeout=60)
+    assert notebook.returncode == 0
