@@ -220,7 +220,7 @@ def lines(size: Size) -> Iterator[Line]:
         hours, busy, driver = simulated(size_of_run, workers, message, call, question)
         name = f"simulated: {workers} workers, {size_of_run:,} questions"
         yield _line(
-            name, [busy], "% of workers busy", 100, f"{hours:.1f} h, driver busy {100 * driver:.0f} %", None
+            name, [busy], "% of workers busy", 100, f"{hours:.2g} h, driver busy {100 * driver:.0f} %", None
         )
     most = CALLS * SECONDS / (CALLS * call + question)
     yield _line(
@@ -232,6 +232,4 @@ def _line(name: str, values: list[float], unit: str, factor: float, note: str, g
     found = sorted(value * factor for value in values)
     middle = found[len(found) // 2]
     scaled = None if goal is None else goal * factor
-    return Line(
-        name, "nothing", middle, found[0], found[-1], len(found), "", f" {unit}", None, scaled, False, note
-    )
+    return Line(name, "nothing", middle, found[0], found[-1], len(found), "", unit, None, scaled, False, note)
