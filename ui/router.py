@@ -79,12 +79,17 @@ def run(page: Page) -> None:
         page.run()
     except LeadlineError as error:
         st.error(plain(error), icon=":material/error:")
-    except Exception:
+    except Exception as error:
         number = secrets.token_hex(4)
         _LOG.exception("Page %s failed (error id %s)", page.title, number)
+        # Without the path: it is the server's, and the reader may sit elsewhere.
+        what = (
+            f"The server could not use one of its files or folders ({error.strerror.lower()})"
+            if isinstance(error, OSError) and error.strerror
+            else "Something went wrong on this page"
+        )
         st.error(
-            "Something went wrong on this page. The details are in the server's log under error id "
-            f"{number}; "
+            f"{what}. The details are in the server's log under error id {number}; "
             "the rest of the app still works.",
             icon=":material/error:",
         )
