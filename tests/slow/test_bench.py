@@ -15,15 +15,31 @@ from bench.__main__ import names
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-# They load models or start a cluster, a minute each: they run where LEADLINE_BENCH is set, as `make bench-smoke` does.
-LONG = {"attribution", "context_cite", "growth", "page_sizes", "scale"}
-NAMES = [name for name in names() if name not in LONG or os.environ.get("LEADLINE_BENCH")]
+# They load models or start a cluster, up to a minute each: they run where LEADLINE_BENCH is set, as `make bench-smoke`
+# does. They measure what other tests check.
+LONG = {
+    *(
+        "attribution",
+        "context_cite",
+        "growth",
+        "page_sizes",
+        "samples",
+        "scale",
+        "screen",
+        "server_order",
+        "threads",
+    ),
+    *("claims.py", "fit_gain.py", "pages.py", "prompts.py"),
+}
+ALL = bool(os.environ.get("LEADLINE_BENCH"))
+NAMES = [name for name in names() if ALL or name not in LONG]
 ROOT = Path(__file__).resolve().parents[2]
 # Modules that only serve others are run by those; the runner finds what measures speed.
 SCRIPTS = {
     path: text
     for path in sorted((ROOT / "bench").glob("*.py"))
     if path.stem not in ("__main__", "page")
+    and (ALL or path.name not in LONG)
     and '__name__ == "__main__"' in (text := path.read_text(encoding="utf-8"))
 }
 
@@ -159,5 +175,6 @@ def test_a_smoke_run_of_the_command_keeps_nothing():
 
 
 def test_the_scripts_are_found():
-    assert {"claims.py", "conformal.py"} <= {path.name for path in SCRIPTS}
-    assert LONG | {"metrics", "text"} <= set(names())
+    assert {"conformal.py", "questions.py"} <= {path.name for path in SCRIPTS}
+    assert {name for name in LONG if not name.endswith(".py")} | {"metrics", "text"} <= set(names())
+    assert all((ROOT / "bench" / name).exists() for name in LONG if name.endswith(".py"))

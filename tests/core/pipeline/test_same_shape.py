@@ -16,13 +16,11 @@ from tests.live_runs import live_run
 
 QUESTIONS = """\
 {"id":"a","question":"When did the canal open?","answers":["1893"],"passages":["The canal opened in 1893.","It is 6 km long.","Ships wait in the bay."]}
-{"id":"b","question":"How long is the canal?","answers":["6 km"],"passages":["The canal opened in 1893.","It is 6 km long.","Ships wait in the bay."]}
 {"id":"c","question":"Who painted the hall?","answers":["Ada Berg"],"passages":["Ada Berg painted the hall.","The hall has two doors.","A fire broke out in 1920."]}
 {"id":"d","question":"What is the capital of Norland?","passages":["Norland lies in the north.","Its capital is Halvik.","Its flag is blue."]}
-{"id":"e","question":"What grows on the slopes?","passages":["Coffee grows on the slopes.","The lake is deep.","Goats graze by the road."]}
 """
-DATA = read_dataset(QUESTIONS.encode(), "five.jsonl")
-STEP = InfluenceStep(repeats=1, max_tokens=12)
+DATA = read_dataset(QUESTIONS.encode(), "three.jsonl")
+STEP = InfluenceStep(repeats=1, max_tokens=4)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +58,7 @@ def test_all_back_ends_give_runs_of_one_shape(runs):
             assert run[table][columns].equals(first[table][columns])
         assert run.passages["ablated_answer"].notna().all()
         assert (run.queries["prompt_tokens"] > 20).all()
-        assert run.manifest["cost"]["calls"] == 5 * (1 + 3 + 1 + 1)
+        assert run.manifest["cost"]["calls"] == 3 * (1 + 3 + 1 + 1)
 
 
 @pytest.mark.model
