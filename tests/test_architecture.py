@@ -144,8 +144,8 @@ LIBRARIES = {
 }
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
-    "accelerate", "datasets", "gguf", "httpx", "jsonschema", "nltk", "ollama", "openai", "opencc", "outlines_core",
-    "py3langid", "ray", "sentence_transformers", "sklearn", "Stemmer", "torch", "transformers",
+    "accelerate", "datasets", "gguf", "httpx", "jsonschema", "ollama", "openai", "opencc", "outlines_core",
+    "py3langid", "ray", "rouge_score", "sentence_transformers", "sklearn", "Stemmer", "torch", "transformers",
 }  # fmt: skip
 # Modules that need such a library for what they define; so they are themselves imported inside functions.
 HEAVY_MODULES = {"core.llm.embedded.arithmetic", "core.llm.embedded.prefixes"}

@@ -11,6 +11,11 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 import core
 from core.charts.influence import rho_histogram
 from core.diagnosis import Diagnosis
@@ -41,6 +46,33 @@ def test_the_wheel_claims_one_name(wheel):
     assert not [name for name, text in texts.items() if "python -m core" in text]
     assert not [name for name in names if name.startswith(("leadline/app/sample_data/", "leadline/tests")) and name.endswith(".py")]  # fmt: skip
     assert wheel.stat().st_size < 5_000_000
+
+
+def test_the_wheel_tells_its_components(wheel):
+    information = f"leadline-{core.__version__}.dist-info"
+    with zipfile.ZipFile(wheel) as files:
+        text = files.read(f"{information}/sboms/leadline.cdx.json").decode()
+        metadata = files.read(f"{information}/METADATA").decode()
+    valid = JsonStrictValidator(SchemaVersion.V1_6)
+    assert valid.validate_str(text) is None
+    assert valid.validate_str(text.replace('"SHA-256"', '"SHA"', 1)) is not None
+    told = json.loads(text)
+    components = {one["name"]: one for one in told["components"]}
+    requirements = [Requirement(one) for one in re.findall(r"^Requires-Dist: (.*)", metadata, re.MULTILINE)]
+    wanted = {
+        canonicalize_name(r.name): r.marker for r in requirements if 'extra == "dev"' not in str(r.marker)
+    }
+    (own,) = (one["dependsOn"] for one in told["dependencies"] if one["ref"] == told["metadata"]["component"]["purl"])  # fmt: skip
+    assert {components[name]["bom-ref"] for name in wanted} == set(own) and len(own) > 25
+    assert {components[name]["scope"] for name, marker in wanted.items() if not marker} == {"required"}
+    assert components["torch"]["scope"] == components["ray"]["scope"] == "optional"
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    for name, one in components.items():
+        (lines,) = re.findall(
+            rf"^{name}=={re.escape(one['version'])} .*\n(?: .*\n)*", constraints, re.MULTILINE
+        )
+        told_hashes = [h["content"] for place in one["externalReferences"] for h in place["hashes"]]
+        assert sorted(told_hashes) == sorted(re.findall(r"--hash=sha256:(\w+)", lines))
 
 
 def test_the_environment_has_one_package_that_nothing_requires(project):

@@ -36,17 +36,17 @@ class RougeL(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    # That of rouge_score. Importing it imports scikit-learn: half of the engine's import time.
-    from nltk.stem.porter import PorterStemmer
+def _tokenizer() -> Any:
+    # Importing it imports scikit-learn: half of the engine's import time.
+    from rouge_score.tokenizers import DefaultTokenizer
 
-    return PorterStemmer()
+    return DefaultTokenizer(use_stemmer=True)
 
 
 @lru_cache(maxsize=262_144)
 def _stem(word: str) -> str:
     # Stemming takes most of rouge_score's time, and texts repeat their words.
-    return str(_stemmer().stem(word)) if len(word) > 3 else word
+    return "".join(_tokenizer().tokenize(word)) if len(word) > 3 else word
 
 
 @lru_cache(maxsize=16_384)
