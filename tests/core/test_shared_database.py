@@ -182,18 +182,18 @@ def test_a_server_that_restarts_in_the_middle_costs_no_write(on_server, server, 
     check_everything_is_stored(tmp_path, 4, 300)
 
 
-def test_a_writer_that_is_killed_leaves_what_it_said_and_no_half(stores):
-    with started(stores, 1, 100_000) as writer:
+def test_a_writer_that_is_killed_leaves_what_it_said_and_no_half(on_server, tmp_path):
+    with started(tmp_path, 1, 100_000) as writer:
         said = [writer.stdout.readline() for _ in range(40)]
         children = Path(f"/proc/{writer.pid}/task/{writer.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGKILL)
         said += writer.stdout.read().splitlines()
         assert writer.wait(60) == signal.SIGKILL
     finished = {line.split()[0] for line in said if line.strip().endswith("reviewed")}
-    notes = {one.note for one in read(stores, RUN, "person 0").values()}
+    notes = {one.note for one in read(tmp_path, RUN, "person 0").values()}
     assert {name.replace("-", " ") for name in finished} <= notes and len(notes) <= len(finished) + 1
-    write_all(stores, RUN, {"next": Review("reviewed")}, person="person 0")  # no lock is left
-    assert len(read(stores, RUN, "person 0")) == len(notes) + 1
+    write_all(tmp_path, RUN, {"next": Review("reviewed")}, person="person 0")  # no lock is left
+    assert len(read(tmp_path, RUN, "person 0")) == len(notes) + 1
 
 
 def test_a_server_that_is_gone_is_one_sentence_without_its_password(on_server, server, monkeypatch):

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,22 +104,9 @@ LENGTH = Diagnostic(
     columns=(QuestionColumn("n_words", "Words", "{:g}"), QuestionColumn("llm_score", "Own score")),
     step=LengthStep,
 )
+
+
 # ------------------------------------------------------------------------
-KILLED = """
-import sys
-import core.diagnostics
-from core.cli import main
-from core.pipeline import steps
-from tests.core.test_socket import LENGTH
-from tests.scripted import ScriptedLLM
-
-core.diagnostics.DIAGNOSTICS = (*core.diagnostics.DIAGNOSTICS, LENGTH)
-model = ScriptedLLM(lambda request: "7", delay=0.05, log=sys.argv[1])
-steps.open_llm = lambda kind, name=None, **_: model
-sys.exit(main(sys.argv[2:]))
-"""
-
-
 def test_the_toy_is_small():
     text = Path(__file__).read_text(encoding="utf-8")
     toy = text.split("# ---- the toy", 1)[1].split("# -----------", 1)[0]
@@ -215,42 +196,6 @@ def test_export_side_by_side_and_glossary(answered, tmp_path):
         and "`--long-from`" in glossary
         and "An answer that goes on." in glossary
     )
-
-
-def test_its_step_resumes_after_a_kill(answered, tmp_path):
-    out, log = tmp_path / "scored", tmp_path / "calls.log"
-    arguments = [
-        "analyze",
-        str(answered),
-        "--steps",
-        "length",
-        "--out",
-        str(out),
-        "--cache",
-        str(tmp_path / "c.db"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-    def start():
-        return subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(log), *arguments], cwd=ROOT, env=environment
-        )
-
-    def calls():
-        return log.read_text().split() if log.exists() else []
-
-    process = start()
-    while process.poll() is None and len(calls()) < 3:
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait(timeout=30) == -signal.SIGKILL
-    n_before = len(calls())
-    assert 3 <= n_before < 6
-    assert start().wait(timeout=120) == 0
-    asked = Counter(calls())
-    # Only the call in the air when it was killed may be made twice.
-    assert len(asked) == 6 and sum(asked.values()) <= 7
-    assert Run.load(out)["signals"]["llm_score"].to_list() == [0.7] * 6
 
 
 @pytest.fixture

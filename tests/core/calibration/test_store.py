@@ -1,14 +1,11 @@
 """The store: nothing lost, nothing twice, nothing mixed, whatever happens to the process, the disk or the file."""
 
 import math
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -330,22 +327,6 @@ def test_processes_and_threads_add_to_one_file_at_once(tmp_path):
         found = store.frame()["question"]
     assert found.is_unique and len(found) == 4 * 40
     assert set(found) == {f"{name}-{i}" for name in ("shared", "a", "b", "c") for i in range(40)}
-
-
-def test_after_a_kill_every_finished_score_is_there(tmp_path):
-    path = tmp_path / "c.db"
-    with run(ADDING, path, 100_000, "a") as worker:
-        said = [worker.stdout.readline() for _ in range(20)]
-        time.sleep(0.003)  # somewhere in an insert
-        os.kill(worker.pid, signal.SIGKILL)
-        said += worker.stdout.read().splitlines()  # `communicate` would lose what is buffered already
-    assert worker.returncode == -signal.SIGKILL
-    finished = {f"{name}-{number}" for name in ("shared", "a") for number in range(len(said))}
-    found = stored(path)
-    assert finished <= set(found) and len(found) - len(finished) <= 2 and len(set(found)) == len(found)
-    # Another process goes on where it was.
-    with CalibrationStore(path) as store:
-        assert store.add([case(1, question=question) for question in (*found, "next")], SEEN) == 1
 
 
 @pytest.fixture

@@ -416,20 +416,17 @@ def test_a_run_without_all_samples_of_a_question_leaves_it_out(tmp_path):
 KILLED = textwrap.dedent("""
     import sys
     from core.conformal import ConformalRAG
-    from core.llm import CompletionCache
     from tests.scripted import ScriptedLLM
-    folder, cached = sys.argv[1], sys.argv[2] == "cached"
+    folder = sys.argv[1]
     llm = ScriptedLLM(lambda request: "Paris", delay=0.002, log=f"{folder}/calls.log")
-    cache = CompletionCache(f"{folder}/completions.db") if cached else None
-    with ConformalRAG(llm, f"{folder}/c.db", n_samples=4, cache=cache) as rag:
+    with ConformalRAG(llm, f"{folder}/c.db", n_samples=4) as rag:
         rag.calibrate([f"Q{i}?" for i in range(12)], ["Text."] * 12, ["Paris"] * 12)
 """)
 
 
-@pytest.mark.parametrize("cached", ["cached", "not cached"])
-def test_killed_and_started_again_it_repeats_no_finished_question(tmp_path, cached):
+def test_killed_without_a_cache_and_started_again_it_repeats_no_finished_question(tmp_path):
     def start():
-        return subprocess.Popen([sys.executable, "-c", KILLED, tmp_path, cached], cwd=ROOT)
+        return subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT)
 
     def log():
         path = tmp_path / "calls.log"
@@ -447,8 +444,7 @@ def test_killed_and_started_again_it_repeats_no_finished_question(tmp_path, cach
     assert len(before) // 5 - 1 <= n_stored <= len(before) // 5 and n_stored >= 3
     assert start().wait(timeout=60) == 0
     repeated = len(log()) - 12 * 5
-    # Without a cache the calls of the question in progress are made again; with it, those under way.
-    assert 0 <= repeated <= (1 if cached == "cached" else len(before) - 5 * n_stored)
+    assert 0 <= repeated <= len(before) - 5 * n_stored  # the calls of the question in progress
     assert set(log()[len(before) :]).isdisjoint(before[: 5 * n_stored])
     with CalibrationStore(tmp_path / "c.db") as store:
         assert store.frame()["question"].tolist() == [f"Q{i}?" for i in range(12)]
