@@ -252,12 +252,12 @@ def _recovered(diagnostic: Diagnostic, one: Number, planted: Any) -> list[tuple[
     """Return a row of `Analyses.recovered` for a number, or one for each name that it counts."""
     nothing = (math.nan, math.nan)
     if isinstance(planted, Mapping):
-        found = one.value or {}
+        found = one.value if isinstance(one.value, Mapping) else {}
         return [
             (f"{one.title}: {name}", value, found.get(name, 0), *nothing, sum(planted.values()), "", "")
             for name, value in planted.items()
         ]
     meaning = next((known.meaning for known in diagnostic.definitions if known.name == one.define), "")
-    value = math.nan if one.value is None else one.value
+    value = math.nan if one.value is None or isinstance(one.value, Mapping) else one.value
     n = one.n if one.of is None else one.of
     return [(one.title, planted, value, *(one.interval or nothing), n, meaning, one.cases)]

@@ -279,8 +279,10 @@ def _errors(where: Path | Server | None) -> tuple[type[Exception], ...]:
     """Return what connecting and the driver's statements raise."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    driver = _pool(where).dialect.loaded_dbapi if isinstance(where, Server) else sqlite3
-    return (SQLAlchemyError, driver.Error)
+    if isinstance(where, Server):
+        return (SQLAlchemyError, _pool(where).dialect.loaded_dbapi.Error)
+    # The driver cannot even decode what SQLite says of a damaged table whose name is damaged, too.
+    return (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError)
 
 
 def _engine(where: Path | Server | None, busy_seconds: float) -> Engine:
@@ -401,7 +403,8 @@ def _explain(where: Path | Server | None, wording: StoreWords, error: Exception)
         said = _AWAY if _passes(error) else _REFUSED.get(str(getattr(cause, "sqlstate", "")), _FAILED)
         said = said.format(variable=VARIABLE, error=_without_password(where, cause))
     else:
-        name = str(getattr(cause, "sqlite_errorname", ""))
+        damaged = "SQLITE_CORRUPT" if isinstance(cause, UnicodeDecodeError) else ""
+        name = str(getattr(cause, "sqlite_errorname", damaged))
         said = next((said for code, said in _CAUSES.items() if name.startswith(code)), _UNKNOWN)
         parts = {"what": wording.what, "repair": wording.repair, "elsewhere": wording.elsewhere}
         said = said.format(error=cause, **parts)

@@ -17,7 +17,8 @@ MANIFEST_FILE = "run.json"
 LARGEST_MANIFEST = 10_000_000
 
 # What a manifest holds, where it holds it: a type, a list of one kind, or the entries of an object ("*" for
-# those of any name). Everything else in it may be anything; a number or a free object may be null.
+# those of any name); of a tuple one of the kinds, where None is null. Everything else may be anything. A
+# number or a free object, {}, may be null, but not a `Mapping`.
 _REASONS = {"*": int}
 _MANIFEST: dict[str, Any] = {
     "run_id": str,
@@ -29,7 +30,7 @@ _MANIFEST: dict[str, Any] = {
     "parent": str,
     "person": str,
     "notes": [str],
-    "dataset": {},
+    "dataset": ({"rows": int, "rejected": int, "format": str}, None),
     "model": {},
     "prompt": {},
     "retriever": {},
@@ -37,10 +38,12 @@ _MANIFEST: dict[str, Any] = {
     "environment": {},
     "cost": {"*": float},
     "sample": {"of": str, "questions": int},
+    "planted": {"*": {"*": (float, {"*": float}, None)}},
     "steps": {
         "*": {
-            "options": {},
+            "options": Mapping,
             "model": {},
+            "samples": int,
             "n_done": int,
             "n_left": int,
             "n_calls": int,
@@ -54,11 +57,15 @@ _MANIFEST: dict[str, Any] = {
             "n_not_extracted": int,
             "tries": int,
             "joint_left": [str],
+            "own_arms": {"*": [str]},
         }
     },
     "tables": {"*": {"file": str, "sha256": str, "rows": int}},
 }
-_NOUNS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_NOUNS = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false", Mapping: "an object",
+}  # fmt: skip
+_LARGEST_NUMBER = 2**63  # what is counted or measured is less, and arithmetic on more overflows
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -98,9 +105,13 @@ def wrong_entry(manifest: Mapping[str, Any]) -> str | None:
 
 def _wrong(value: Any, wanted: Any, place: str = "") -> str | None:
     """Return the first entry that is of another type than the table of types says; missing ones may be."""
+    if isinstance(wanted, tuple):
+        found = [_wrong(value, one, place) for one in wanted if one is not None]
+        return None if None in found or (value is None and None in wanted) else found[0]
     if isinstance(wanted, type):
         kinds = (int, float) if wanted is float else wanted
         fits = isinstance(value, kinds) and (wanted is bool or not isinstance(value, bool))
+        fits = fits and not (isinstance(value, int) and abs(value) >= _LARGEST_NUMBER)
         return None if fits else f"{place} must be {_NOUNS[wanted]}, got {shorten(repr(value))}"
     kind, noun = (list, "a list") if isinstance(wanted, list) else (Mapping, "an object")
     if not isinstance(value, kind):

@@ -24,7 +24,7 @@ from core.html import card
 from core.manifest import LARGEST_MANIFEST, MANIFEST_FILE, n_questions, read_manifest, wrong_entry
 from core.saved_tables import SavedTables, check_questions, read_sample, write_table, wrong_is_damaged
 from core.schema import SCHEMA_VERSION, TABLES, conform, empty
-from core.text.strict import clean, json_value
+from core.text.strict import clean, json_value, read_json
 
 RESULTS = ".analysis"  # folder beside the tables: what was computed of them, see `core.kept`
 _CHECKED = "checked.json"  # in it: the files that were read whole, and found to be those that were saved
@@ -159,7 +159,9 @@ class Run:
         Normal approximation for a share of one half, corrected for a finite population; 0 for a whole run.
         """
         n, n_all = self.n_rows("queries"), self.sampled_from
-        return 0.0 if n_all is None else 1.96 * math.sqrt(0.25 / n * (n_all - n) / (n_all - 1))
+        if n_all is None or not 0 < n < n_all:  # a manifest can say anything
+            return 0.0
+        return 1.96 * math.sqrt(0.25 / n * (n_all - n) / (n_all - 1))
 
     @property
     def whole_id(self) -> str:
@@ -273,7 +275,7 @@ class Run:
         manifest = read_manifest(source)
         note = source / RESULTS / _CHECKED
         try:
-            known = json.loads(read_file(note, LARGEST_MANIFEST))
+            known = read_json(read_file(note, LARGEST_MANIFEST).decode())
             if known == _stamps(source, manifest):
                 return cls._of(source, manifest)
         except (KeyError, TypeError, OSError, ValueError, RunFormatError):

@@ -40,7 +40,10 @@ def path_of(folder: str, name: str) -> Path:
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
                 found = {column for _, column, *_ in db.execute(f"PRAGMA table_info({table})")}
-        except sqlite3.Error as error:
+        except (
+            sqlite3.Error,
+            UnicodeDecodeError,
+        ) as error:  # the driver decodes what SQLite says of the file
             raise InputError(f"{name} cannot be read as a {what} ({error}); choose another name.") from error
         if not columns <= found:
             raise InputError(

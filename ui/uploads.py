@@ -262,7 +262,7 @@ def _changes() -> Finding | None:
 
 def _headline(run: Run) -> str:
     """Say what matters most of an imported run: verdicts that change, rows that were left out."""
-    found, file = _changes(), run.manifest.get("dataset", {})
+    found, file = _changes(), run.manifest.get("dataset") or {}
     rows, rejected = int(file.get("rows", 0)), int(file.get("rejected", 0))
     used = f"{rejected:,} of {rows:,} rows were left out." if rejected else f"All {rows:,} rows were used."
     return f"{found.sentence} {used}" if found is not None else used

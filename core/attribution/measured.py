@@ -23,6 +23,7 @@ from core.text.overlap import rouge_l
 LOGPROB, ROUGE = "logprob", "rouge"
 SUPPORTS = 0.5  # least probability of a passage that supports a claim
 SAME = 0.9  # cosine similarity of two passages that say nearly the same
+RANGES: Mapping[str, tuple[int, int]] = {"masks": (BUDGET, 1024), "seed": (0, 2**31 - 1)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from core.arrays import Bools, Floats, Ints
-from core.attribution.attribute import BUDGET, MOST_AFTER, N_TEST, Game, n_placed, n_swapped
+from core.attribution.attribute import MOST_AFTER, N_TEST, Game, n_placed, n_swapped
 from core.attribution.measured import (
+    RANGES,
     Plan,
     ablation_id,
     kept_text,
@@ -35,7 +36,6 @@ from core.run import Run
 from core.text import answer_status
 from core.text.display import count
 
-_RANGES: Mapping[str, tuple[int, int]] = {"masks": (BUDGET, 1024), "seed": (0, 2**31 - 1)}
 _CHARACTERS = 4  # of a token, roughly
 _READ = ("ablations", "ablated_claims", "claims", "support")
 _Row = dict[str, Any]
@@ -84,7 +84,7 @@ class AttributionStep(Step):
     seed: Annotated[int, Option("--mask-seed", "Seed of the subsets.")] = 0
 
     def __post_init__(self) -> None:
-        check_ranges(self, _RANGES)
+        check_ranges(self, RANGES)
 
     @property
     def needs_llm(self) -> bool:

@@ -13,6 +13,7 @@ from core.text.strict import json_value
 
 UNKNOWN = "unknown"
 _DIGITS = 12
+_LONGEST = 120  # characters of a part that are shown
 # How a model is run, not what it is; and a prompt that has no passages, so no score of theirs.
 _NOT_OF_SCORES = {"model": ("dtype", "device", "batch_size"), "prompt": ("closed_book",)}
 _OF_STEP = ("options", "samples", "temperatures", "top_ps")
@@ -37,7 +38,7 @@ class Provenance:
         ('calibrated with the model A, this one is B',)
         """
         return tuple(
-            f"calibrated with the {one.name} {own}, this one is {theirs}"
+            f"calibrated with the {one.name} {_shown(own)}, this one is {_shown(theirs)}"
             for one in fields(self)
             if one.name not in ignore
             and (own := getattr(self, one.name)) != (theirs := getattr(other, one.name))
@@ -83,6 +84,11 @@ def _plain(found: object, part: str) -> dict[str, Any]:
     if isinstance(kept.get("options"), Mapping):
         kept["options"] = {key: value for key, value in kept["options"].items() if key not in ignored}
     return kept
+
+
+def _shown(part: str) -> str:
+    """Return a part for a sentence: whole if `provenance_of` made it, but a store can hold any text."""
+    return one_line(part[:_LONGEST])
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ A store keeps it for all runs. A run keeps a copy, so that it says the same when
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +20,7 @@ from core.calibration.provenance import Provenance
 from core.calibration.store import CalibrationStore, exists
 from core.calibration.weighted import Weighting
 from core.errors import InputError
+from core.text.strict import read_json
 
 _DIGITS = 10  # of the digest of a question: enough to recognise it, too few to be worth guessing at
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, InputError)
@@ -127,7 +127,7 @@ def read_store(path: str) -> tuple[SavedCalibration, frozenset[str]]:
     if provenance is None or not len(rows):
         raise InputError(f"The calibration store {path} holds no score that is used.")
     try:
-        found = None if method is None else Method.from_json(json.loads(method))
+        found = None if method is None else Method.from_json(read_json(method))
     except _UNREADABLE as error:
         raise InputError(f"The weights in the calibration store {path} cannot be read.") from error
     kept = SavedCalibration(

@@ -139,8 +139,12 @@ def _row(one: Observation) -> tuple[Any, ...]:
 
 def _read(row: tuple[Any, ...]) -> Observation:
     at, passed, critical, confidence, overlap, used, uncertain, reasons, key = row
+    time = datetime.fromisoformat(at)
+    shares = (confidence, 0 if overlap is None else overlap)
+    if time.tzinfo is None or not all(0 <= one <= 1 for one in shares):
+        raise ValueError("no such row was ever added")
     codes = tuple(_CODES.get(code, Code.OTHER) for code in reasons.split())
     return Observation(
-        datetime.fromisoformat(at), bool(passed), bool(critical), confidence, overlap, bool(used),
+        time, bool(passed), bool(critical), confidence, overlap, bool(used),
         bool(uncertain), codes, key,
     )  # fmt: skip

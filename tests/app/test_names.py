@@ -82,6 +82,12 @@ def test_stores_of_ours_are_offered_also_while_they_are_open(folders):
             files.path_of(files.METRICS, "one")
 
 
+def odd_schema(path):
+    """A file of which SQLite says what is wrong in words that are no text."""
+    database(path, "CREATE TABLE theirs (a)")
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE TABL\xa2"))
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -93,6 +99,7 @@ def test_stores_of_ours_are_offered_also_while_they_are_open(folders):
         ),
         (lambda path: database(path, "CREATE TABLE theirs (a)"), "is no calibration store of this version"),
         (old_store, "convert a copy on the command line"),
+        (odd_schema, "cannot be read as a calibration store"),
         (lambda path: path.mkdir(), "cannot be read as a calibration store"),
         (lambda path: path.symlink_to("/nowhere/at/all"), "cannot be read as a calibration store"),
     ],

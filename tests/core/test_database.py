@@ -126,3 +126,10 @@ def test_a_folder_that_may_only_be_read_is_said_so(unprivileged):
     drop(folder, 0o555)
     with pytest.raises(InputError, match=r"d\.db cannot be opened; check its folder or buy another one"):
         Database(folder / "d.db", WORDING, table)
+
+
+def test_a_schema_whose_damage_is_no_text_is_damage(path):
+    # SQLite quotes it in what it says, which its driver then cannot decode.
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE t", b"CREATE TABL\xa2 t"))
+    with pytest.raises(InputError, match=r"The diary .*d\.db is damaged; burn it or buy another one\."):
+        Database(path, WORDING, table)

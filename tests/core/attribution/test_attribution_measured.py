@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from core.attribution.analysis import plan_of
 from core.attribution.attribute import Game
 from core.attribution.measured import (
     Plan,
@@ -16,6 +17,8 @@ from core.attribution.measured import (
     play,
     recorded,
 )
+from core.errors import InputError
+from core.run import Run
 from tests.core.attribution.attribution_runs import ANSWER, Embedder, answer_with
 
 ALL = Plan(48, shapley=True, place=True, seed=3)
@@ -149,3 +152,12 @@ def test_near_duplicates_are_chained_and_need_a_cosine_of_09():
     angles = np.radians([0, 26])  # cos 26° = 0.899
     vectors = np.column_stack([np.cos(angles), np.sin(angles)])
     assert near_duplicates(list("ab"), lambda _: vectors) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"masks": 10**9}, {"masks": "64"}, {"masks": True}, {"seed": -1}, {"seed": 0.5}]
+)
+def test_a_plan_that_no_step_has_is_refused_before_its_masks_are_drawn(options):
+    run = Run.create({"source": "upload", "steps": {"attribution": {"options": options}}})
+    with pytest.raises(InputError, match=f"attributed with {next(iter(options))} .* must be a whole number"):
+        plan_of(run)

@@ -104,3 +104,9 @@ def test_an_imported_run_says_little_or_nonsense():
     odd = provenance_of({"model": {"name": "a\n\x1b[2Jb\ud800" + "x" * 500, "k": float("nan")}}, "s").model
     assert odd.startswith("a \N{REPLACEMENT CHARACTER}[2Jb\N{REPLACEMENT CHARACTER}xxx") and len(odd) < 100
     assert provenance_of({"model": {"name": ["a"], "options": 3}}, "s").model.startswith("['a'] · ")
+
+
+def test_a_part_that_a_store_holds_is_shown_in_one_line_and_not_whole():
+    odd = Provenance("a\nb" + "x" * 200_000, *(["unknown"] * 3))
+    (sentence,) = odd.differences(Provenance(*(["unknown"] * 4)))
+    assert sentence.startswith("calibrated with the score a bxxx") and len(sentence) < 200

@@ -177,13 +177,14 @@ def test_what_teaches_nothing_is_one_sentence(found, message, tmp_path, capsys):
     assert not (tmp_path / "c.db").exists()
 
 
-def test_weights_in_a_store_that_something_else_wrote_are_refused(informative, tmp_path):
+@pytest.mark.parametrize("content", ['{"weights": {"llm": -1}}', "[" * 200_000], ids=["negative", "nested"])
+def test_weights_in_a_store_that_something_else_wrote_are_refused(informative, tmp_path, content):
     import sqlite3
 
     path = tmp_path / "c.db"
     command("calibrate", informative, "--store", path, "--learn")
     with sqlite3.connect(path) as db:
-        db.execute('UPDATE calibration_method SET content = \'{"weights": {"llm": -1}}\'')
+        db.execute("UPDATE calibration_method SET content = ?", (content,))
     db.close()
     with pytest.raises(InputError, match=r"weights in the calibration store .* cannot be read"):
         read_store(str(path))

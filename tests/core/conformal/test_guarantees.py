@@ -252,7 +252,9 @@ def test_false_alarms_with_a_small_calibration_set_and_ties():
     rng = np.random.default_rng(2)
     runs = RUNS // 2
     scores = rng.integers(8, size=(runs, 10 + 200)).astype(float)
-    assert at_most(alarms(online_p_values(row[:10], row[10:], seed=i) for i, row in enumerate(scores)), 0.05, runs)
+    assert at_most(
+        alarms(online_p_values(row[:10], row[10:], seed=i) for i, row in enumerate(scores)), 0.05, runs
+    )
     # Against the calibration set alone its own chance deviations would be found.
     fixed = (p_values(row[:10], row[10:], seed=i) for i, row in enumerate(scores))
     assert not at_most(alarms(fixed), 0.05, runs)

@@ -94,10 +94,17 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path):
     assert (tmp_path / "c.db").read_bytes() == before
 
 
-def test_a_row_that_cannot_be_read_is_said(tmp_path):
+@pytest.mark.parametrize(
+    ("at", "confidence", "overlap"),
+    [("2026-1x", 0.9, None), ("2026-11-22", 0.9, None), ("2026-11-22T12:00:00+00:00", "high", None),
+     ("2026-11-22T12:00:00+00:00", 1e308, None), ("2026-11-22T12:00:00+00:00", 0.9, -1)],
+)  # fmt: skip
+def test_a_row_that_cannot_be_read_is_said(tmp_path, at, confidence, overlap):
     MetricsStore(tmp_path / "m.db").close()
     with sqlite3.connect(tmp_path / "m.db") as db:
-        db.execute("INSERT INTO observations VALUES ('2026-1x', 1, 0, 0.9, NULL, 0, 0, 'news', NULL)")
+        db.execute(
+            "INSERT INTO observations VALUES (?, 1, 0, ?, ?, 0, 0, 'news', NULL)", (at, confidence, overlap)
+        )
     db.close()
     with MetricsStore(tmp_path / "m.db") as store, pytest.raises(MetricsError, match="cannot be read"):
         store.between(LONG_AGO, datetime(2030, 1, 1, tzinfo=UTC))
