@@ -43,7 +43,7 @@ def path_of(folder: str, name: str) -> Path:
         except (
             sqlite3.Error,
             UnicodeDecodeError,
-        ) as error:  # the driver decodes what SQLite says of the file
+        ) as error:  # it quotes the file
             raise InputError(f"{name} cannot be read as a {what} ({error}); choose another name.") from error
         if not columns <= found:
             raise InputError(
