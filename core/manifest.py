@@ -55,8 +55,11 @@ _MANIFEST: dict[str, Any] = {
             "decomposition_reasons": _REASONS,
             "context_passed_over": _REASONS,
             "n_not_extracted": int,
+            "n_by_rules": int,
             "tries": int,
             "joint_left": [str],
+            "decomposition": str,
+            "verifier": str,
             "own_arms": {"*": [str]},
         }
     },

@@ -155,7 +155,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         fixes=fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
         placebo=measured.get(PLACEBO),
         again=measured.get(AGAIN),
-        titles={**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items()}},
+        titles={**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items() if said}},
         outcome=BY_CLAIMS if by_claims else BY_REFERENCES,
         n_tried=int(rows["query_id"].nunique()),
         calls=int(rows["prompt"].eq(CHANGED).sum()),

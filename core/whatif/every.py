@@ -175,7 +175,7 @@ def run_of_arm(run: Run, arm: str | Arm) -> Run:
         queries.append(_query(asked, of_arm[name], of_arm.get(AS_IT_IS)))
         passages += _passages(asked, of_arm[name], known)
     facts = run.manifest.get("steps", {}).get("losses", {})
-    own = (facts.get("own_arms") or {}).get(name, [name])[0]
+    own = ((facts.get("own_arms") or {}).get(name) or [name])[0]
     title = "As it is, another model" if name == AS_IT_IS else known.title if known is not None else own
     tables = {table: run[table].iloc[:0] for table in OF_ANSWERS}
     tables["gold"] = run["gold"][run["gold"]["query_id"].isin(tried)]

@@ -269,6 +269,7 @@ def test_whatever_a_manifest_holds_can_be_read_again(run, tmp_path, value):
             "steps.losses.own_arms.mine must be a list, got 5",
         ),
         ({"steps": {"uncertainty": {"samples": "ten"}}}, "steps.uncertainty.samples must be a whole number"),
+        ({"steps": {"claims": {"decomposition": [0]}}}, "steps.claims.decomposition must be a text"),
         ({"dataset": {"rows": "many"}}, "dataset.rows must be a whole number, got 'many'"),
         (
             {"planted": {"influence": {"mean_rho": "x"}}},
@@ -295,6 +296,11 @@ def test_a_planted_number_of_another_kind_than_was_found_is_not_recovered():
     found = Diagnosis(Run.load(RECORDED).derive({"planted": planted})).recovered("influence")
     assert found["recovered"][found["check"].str.endswith(": x")].tolist() == [0]
     assert found["recovered"][found["planted"] == 0.5].isna().tolist() == [True]
+
+
+def test_an_arm_without_a_title_is_none():
+    steps = {"losses": {"own_arms": {"mine": []}}}
+    assert "mine" not in Diagnosis(Run.load(RECORDED).derive({"steps": steps}))["losses"].titles
 
 
 def test_a_note_of_what_was_checked_that_is_nested_deeply_is_not_believed(tmp_path):
