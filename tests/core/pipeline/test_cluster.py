@@ -179,7 +179,7 @@ def test_a_cluster_is_reached_by_its_address_and_token(tmp_path):
             command, cwd=tmp_path, env=env, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        reached = wait_for(lambda: "Ray runtime started" in (tmp_path / "head").read_text(), 90)
+        reached = wait_for(lambda: "Ray runtime started" in (tmp_path / "head").read_text(), 200)
         assert reached, (tmp_path / "head").read_text()
         script = [sys.executable, "-c", OWN_MODEL, f"ray://127.0.0.1:{ours}"]
         done = subprocess.run(
