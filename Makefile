@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' requirements-embedded.txt)
 PORT ?= 8501
-# Mutants that `make mutants` tries; the claims take longest.
+# Mutants of each package that `make mutants` tries.
 SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
@@ -20,7 +20,7 @@ help:
 	@echo "make bench        measure speed side by side and write docs/benchmarks.md"
 	@echo "make bench-quick  the same on less data, in five minutes"
 	@echo "make bench-smoke  every measurement at its smallest size, to see that it runs"
-	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 of them)"
+	@echo "make mutants      how many small wrong changes the tests notice (SAMPLE=150 for each package, a night)"
 	@echo "make glossary     the glossary and the other pages that are made from the code"
 	@echo "make docs         the documentation as a site in build/site, warnings as errors"
 	@echo "make screenshots  pictures of every page, light and dark, wide and narrow"

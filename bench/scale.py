@@ -31,6 +31,7 @@ from core.pipeline.executing import Part
 from core.pipeline.rows import questions_of
 from core.pipeline.worker import _AHEAD, Letter, Report
 from core.sources.dataset import read_dataset
+from core.text.display import count
 from tests.cluster_runs import calls as calls_of
 from tests.cluster_runs import first_passage, model
 from tests.scripted import ScriptedLLM
@@ -204,7 +205,12 @@ def lines(size: Size) -> Iterator[Line]:
             shares = [throughput(workers, workers * size.pick(2, 20, 40)) for _ in range(size.pick(1, 1, 3))]
             goal = 0.85 if workers == 4 else None
             yield _line(
-                f"{workers} workers: share of time in calls", shares, "%", 100, "calls of 50 ms", goal
+                f"{count(workers, 'worker')}: share of time in calls",
+                shares,
+                "%",
+                100,
+                "calls of 50 ms",
+                goal,
             )
         message = seconds_of_a_message(size.pick(20, 500, 2000))
     finally:

@@ -12,6 +12,11 @@
 The message always names what was given and what would be right.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 
 class LeadlineError(Exception):
     """Base class; ``str(error)`` is one sentence for the user."""
@@ -50,3 +55,12 @@ class Cancelled(LeadlineError):
     """The user stopped the work; everything finished so far is kept."""
 
     exit_status = 130
+
+
+def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Raise InputError unless options are whole numbers in their ranges, both ends included."""
+    for name, (low, high) in ranges.items():
+        value = getattr(options, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            # A run can name a very long one.
+            raise InputError(f"{name} must be a whole number from {low:,} to {high:,}, got {value!r:.80}.")

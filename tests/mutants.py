@@ -6,8 +6,7 @@ The changes are Cosmic Ray's. Its own runner draws no sample and starts Python a
 takes longer than most tests; here the libraries are loaded once, and each mutant is tested in a fork. A module
 meets the tests of its own folder, then those of its package, and no others, nor any that is slow, loads a model
 or drives a browser: the figure is a lower bound. One change is tried at each of the places drawn. Annotations and
-decorators are left out: what is computed hardly depends on them. So are changes that change nothing, which
-`EQUIVALENT` names. The working tree is copied, not touched; an interrupt (Ctrl-C) ends with the figure of what
+decorators are left out: what is computed hardly depends on them. The working tree is copied, not touched; an interrupt (Ctrl-C) ends with the figure of what
 was done, a sample as well. ``--keep`` keeps the figures of the packages that were gone through to the end.
 """
 
@@ -40,8 +39,6 @@ from core.stats import wilson_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT, PAGE = ROOT / "tests" / "mutants.json", ROOT / "docs" / "reference" / "mutants.md"
-# Changes that no test can notice, by module and changed line, with the reason.
-EQUIVALENT: dict[tuple[str, str], str] = {}
 # Loaded before the forks. Nothing that starts threads: a fork would wait for them for ever.
 HEAVY = (
     "numpy pandas regex scipy.stats hypothesis.extra.numpy sklearn.metrics pyarrow.parquet nltk.stem.porter"
@@ -170,11 +167,6 @@ def noticed(path: Path, package: str, change: MutationSpec, limits: dict[tuple[s
     return status != SURVIVED
 
 
-def is_equivalent(change: MutationSpec) -> bool:
-    line = change.module_path.read_text(encoding="utf-8").splitlines()[change.start_pos[0] - 1].strip()
-    return (change.module_path.as_posix(), line) in EQUIVALENT
-
-
 def keep(package: str, killed: int, n: int, n_places: int) -> None:
     """Keep the figure of a package, and write the page again."""
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
@@ -223,9 +215,8 @@ def main() -> None:
             stopped = False
             try:
                 for change in chosen:
-                    if not is_equivalent(change):
-                        killed += noticed(change.module_path, package, change, limits)
-                        n += 1
+                    killed += noticed(change.module_path, package, change, limits)
+                    n += 1
             except KeyboardInterrupt:
                 stopped = True
             low, high = wilson_interval(killed / n, n) if n else (0, 1)

@@ -25,11 +25,10 @@ from core.attribution.measured import (
     recorded,
 )
 from core.attribution.methods import BANZHAF
-from core.errors import InputError
+from core.errors import check_ranges
 from core.rows import dicts_of
 from core.run import Run
 from core.stats import mean_interval
-from core.text.display import shorten
 from core.text.overlap import rouge_l
 
 _QUERY = (
@@ -115,13 +114,7 @@ def plan_of(run: Run) -> Plan:
     """Return what the step measured, by its facts; InputError for what no step measures."""
     options = run.manifest.get("steps", {}).get("attribution", {}).get("options") or {}
     plan = Plan(**{name: options[name] for name in ("masks", "shapley", "place", "seed") if name in options})
-    # More masks than a step ever takes could fill the memory.
-    for name, (low, high) in RANGES.items():
-        if type(value := getattr(plan, name)) is not int or not low <= value <= high:
-            raise InputError(
-                f"The run says that it was attributed with {name} {shorten(repr(value))}; "
-                f"it must be a whole number from {low:,} to {high:,}."
-            )
+    check_ranges(plan, RANGES)  # more masks than a step ever takes could fill the memory
     return plan
 
 

@@ -24,14 +24,14 @@ from core.attribution.measured import (
     same_support,
 )
 from core.attribution.methods import METHODS, SHAPLEY
-from core.errors import BackendError
+from core.errors import BackendError, check_ranges
 from core.llm.embeddings import shared_embedder
 from core.llm.prompts import answer_messages, prompt_style
 from core.llm.types import Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, prompt_of, questions_of
 from core.pipeline.sampling import sampled
-from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork, check_ranges
+from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork
 from core.run import Run
 from core.text import answer_status
 from core.text.display import count

@@ -26,11 +26,11 @@ from core.claims.verifiers.gain import GainVerifier
 from core.claims.verifiers.judge import JudgeVerifier
 from core.claims.verifiers.nli import NLIVerifier
 from core.claims.verifiers.offline import default_verifier
-from core.errors import InputError
+from core.errors import InputError, check_ranges
 from core.llm import BACKENDS, LLM, backend
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork, check_ranges
+from core.pipeline.steps import ModelChoice, Option, StepPlan, StepWork
 from core.run import Run
 from core.text.display import count
 

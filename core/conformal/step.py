@@ -11,10 +11,10 @@ import numpy as np
 from core.calibration.in_use import provenance
 from core.calibration.saved import SavedCalibration, read_store
 from core.conformal.labelled import hash_of
-from core.errors import InputError
+from core.errors import InputError, check_ranges
 from core.pipeline.asking import Asker
 from core.pipeline.rows import Rows, questions_of
-from core.pipeline.steps import Option, Step, StepWork, check_ranges
+from core.pipeline.steps import Option, Step, StepWork
 from core.run import Run
 from core.text.matching import labelled
 

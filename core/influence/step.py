@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from core.errors import check_ranges
 from core.llm.prompts import DEFAULT_STYLE, STYLES, closed_book_messages, leave_one_out, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, Completion, Message, Request
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows
-from core.pipeline.steps import Call, Option, check_ranges
+from core.pipeline.steps import Call, Option
 from core.rows import is_among
 from core.run import Run
 from core.text import answer_status

@@ -11,7 +11,7 @@ import pandas as pd
 from core.analyses import Analyses
 from core.arrays import Floats
 from core.losses import ladder as ladders
-from core.losses.arms import AGAIN, ALONE, ARMS, AS_IT_IS, PLACEBO
+from core.losses.arms import AGAIN, ALONE, ARMS, AS_IT_IS, PLACEBO, own_titles
 from core.losses.fixes import Fix, fixes
 from core.losses.ladder import CHANGED, NONE, UNCHANGED
 from core.losses.outcomes import (
@@ -155,7 +155,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         fixes=fixes(base, tried, changed, placebo if PLACEBO in good else None, tokens, _BEYOND),
         placebo=measured.get(PLACEBO),
         again=measured.get(AGAIN),
-        titles={**_TITLES, **{name: said[0] for name, said in (facts.get("own_arms") or {}).items() if said}},
+        titles={**_TITLES, **own_titles(facts)},
         outcome=BY_CLAIMS if by_claims else BY_REFERENCES,
         n_tried=int(rows["query_id"].nunique()),
         calls=int(rows["prompt"].eq(CHANGED).sum()),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -191,3 +192,8 @@ ARMS: tuple[Arm, ...] = (
     Arm(AGAIN, "As it is, again", _same,
         "The same prompt once more: the noise of the model or server.", again=True),
 )  # fmt: skip
+
+
+def own_titles(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the titles of arms that are not among `ARMS`, by name, as the facts of the step tell them."""
+    return {name: said[0] for name, said in (facts.get("own_arms") or {}).items() if said}

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from core.errors import Cancelled, InputError
+from core.errors import Cancelled, InputError, check_ranges
 from core.llm.embeddings import Embedder, shared_embedder
 from core.llm.packaged import PACKAGED_EMBEDDER
 from core.llm.prompts import prompt_style
@@ -27,7 +27,6 @@ from core.pipeline.steps import (
     Option,
     ProgressCallback,
     Step,
-    check_ranges,
     model_facts,
     options_of,
 )

@@ -292,14 +292,6 @@ def another_run(run: Run, steps: Sequence[Step], llms: Mapping[str, LLM | None])
     return run.derive({"run_id": run_id, "name": run.name.removesuffix(done) + done})
 
 
-def check_ranges(options: Any, ranges: Mapping[str, tuple[int, int]]) -> None:
-    """Raise InputError unless options are whole numbers in their ranges, both ends included."""
-    for name, (low, high) in ranges.items():
-        value = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise InputError(f"{name} must be a whole number from {low:,} to {high:,}, got {value!r}.")
-
-
 def asks_questions(step: Step | type[Step]) -> bool:
     """Return whether a step answers the questions; the others work on the answers."""
     return "answer" in step.fills.get("queries", ())

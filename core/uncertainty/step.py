@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import pandas as pd
 
-from core.errors import InputError
+from core.errors import InputError, check_ranges
 from core.llm.nli import JUDGE, NLI, CrossEncoderNLI, JudgeNLI, Relation, TextPair
 from core.llm.prompts import DEFAULT_STYLE, STYLES, answer_messages, prompt_style
 from core.llm.types import DEFAULT_MAX_TOKENS, Message, Request
@@ -22,7 +22,7 @@ from core.pipeline.asking import Asker
 from core.pipeline.per_question import Answers, PerQuestion
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
 from core.pipeline.sampling import DEFAULT_SAMPLES, PRESETS, drawn, sampled, sampling_facts
-from core.pipeline.steps import Call, Option, StepPlan, StepWork, check_ranges
+from core.pipeline.steps import Call, Option, StepPlan, StepWork
 from core.run import Run
 from core.text.abstention import answer_status
 from core.text.display import count

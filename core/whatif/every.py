@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.errors import InputError
+from core.errors import InputError, check_ranges
 from core.llm.prompts import STYLES, prompt_style
-from core.losses.arms import ALONE, ARMS, AS_IT_IS, Arm, Case, Shown
+from core.losses.arms import ALONE, ARMS, AS_IT_IS, Arm, Case, Shown, own_titles
 from core.losses.fixes import Fix
 from core.losses.ladder import CHANGED, NONE
 from core.losses.outcomes import CORRECT, UNJUDGED, judge_of
 from core.losses.step import LossesStep, case_of
 from core.pipeline.rows import OF_ANSWERS, AskedQuestion, questions_of
-from core.pipeline.steps import check_ranges
 from core.run import Run
 from core.socket import HARMS, HELPS, OPEN
 from core.text.display import count, number, shorten
@@ -175,7 +174,7 @@ def run_of_arm(run: Run, arm: str | Arm) -> Run:
         queries.append(_query(asked, of_arm[name], of_arm.get(AS_IT_IS)))
         passages += _passages(asked, of_arm[name], known)
     facts = run.manifest.get("steps", {}).get("losses", {})
-    own = ((facts.get("own_arms") or {}).get(name) or [name])[0]
+    own = own_titles(facts).get(name, name)
     title = "As it is, another model" if name == AS_IT_IS else known.title if known is not None else own
     tables = {table: run[table].iloc[:0] for table in OF_ANSWERS}
     tables["gold"] = run["gold"][run["gold"]["query_id"].isin(tried)]

@@ -15,13 +15,13 @@ def test_every_text_field_takes_everything(page, open_app, healthy, recorded):
     assert fields
     for field in fields:
         field.set_value(ODD)
-    healthy(app.run())
+    assert healthy(app.run()).title[0].value == page.capitalize()
 
 
 @pytest.mark.parametrize("odd", [ODD, LONG, "\0"])
 def test_every_part_of_a_link_takes_everything(odd, open_app, healthy, recorded):
     for name in ("run", "question", "sort", "finding", "influence_threshold", "sim", "all", "door"):
-        healthy(open_app("workbench", **{name: odd}))
+        assert healthy(open_app("workbench", **{name: odd})).title[0].value
 
 
 @pytest.mark.parametrize("page", ["conformal", "validation"])
@@ -37,4 +37,4 @@ def test_a_folder_that_cannot_be_is_one_sentence(page, open_app, monkeypatch, tm
 def test_a_folder_under_a_file_is_none(name, open_app, healthy, monkeypatch, tmp_path, recorded):
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv(name, str(tmp_path / "file" / "runs"))
-    healthy(open_app())
+    assert healthy(open_app()).title[0].value == "Overview"

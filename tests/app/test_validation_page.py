@@ -268,6 +268,14 @@ def test_a_run_counts_on_the_day_on_which_it_was_made(opened, texts, seven):
     assert "No answer was counted in the last 30 days." in texts(app)
 
 
+@pytest.mark.parametrize("created", ["yesterday", "2020-02-03T04:05:06", "0001-01-01T00:00:00+23:59"])
+def test_a_run_that_was_made_at_no_time_is_counted_on_no_day(created, opened, texts, seven, file):
+    app = opened(shown=Run.create({**seven.manifest, "created": created}, **seven.tables))
+    button(app, "Add this run's answers (5)").click().run()
+    assert "which is no time with its zone" in texts(app) and "error id" not in texts(app)
+    assert not file.exists()
+
+
 def test_the_counts_of_a_serving_program_are_shown_without_a_validated_run(opened, texts, file):
     file.parent.mkdir(parents=True)
     with MetricsStore(file) as store:

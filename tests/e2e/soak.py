@@ -80,9 +80,13 @@ class Soak:
         link = links.nth(draw.randrange(links.count()))
         if link.inner_text().strip() in before:
             return
-        start = time.monotonic()
+        name, start = link.inner_text(), time.monotonic()
         link.click()
-        page.wait_for_function(ARRIVED, arg=before)
+        try:
+            page.wait_for_function(ARRIVED, arg=before)
+        except Error:
+            self.wrong.append(f"session {number}: from {before!r} by {name!r} it is on {page.url}")
+            raise
         self.seconds.append((start, time.monotonic() - start))
         settle(page)
         for foreign in {*MARK.findall(page.content())} - {str(number)}:
@@ -111,6 +115,9 @@ class Soak:
         ]
         file = {"name": "live.jsonl", "mimeType": "text/plain", "buffer": "\n".join(lines).encode()}
         page.set_input_files("input[type='file']", file)
+        many = page.get_by_role("spinbutton", name="How many")
+        many.fill("5000")
+        many.press("Enter")
         page.get_by_text("5,000 questions with passages as given").wait_for()
         settle(page)
         connect(page, "OpenAI-compatible server", self.calls)
@@ -135,16 +142,9 @@ def resident(pid: int) -> float:
     return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
 
 
-def processor_seconds(name: str) -> float:
-    """Return the processor time of all programs so named, those that have ended under them included."""
-    total = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            who, rest = path.read_text().rsplit(")", 1)
-        except OSError:
-            continue
-        total += sum(map(int, rest.split()[11:15])) if f"({name}" in who else 0
-    return total / TICKS
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process and of those that ended under it."""
+    return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:15])) / TICKS
 
 
 def slow_answer(_: dict):
@@ -176,8 +176,9 @@ def main() -> None:
             while any(thread.is_alive() for thread in threads):
                 memory.append((time.monotonic() - start, resident(server)))
                 time.sleep(EVERY)
-            used = processor_seconds("streamlit") + processor_seconds("python"), processor_seconds("chromium")
+            served = processor_seconds(server)
         text = log.read_text()
+    browsed = sum(os.times()[2:4]) - served  # of all that this program had started and that has ended
     # What was opened for the first time was computed and kept in the first third.
     third = 20 * options.minutes
     early = [mib for at, mib in memory if third <= at < 2 * third]
@@ -194,7 +195,7 @@ def main() -> None:
         f"memory of the server: {median(early):.0f} MiB in the second third, {median(late):.0f} in the last"
     )
     print(f"live calls answered: {len(calls.requests('/chat/completions')):,}")
-    print(f"processor: this program and the server {used[0]:.0f} s, Chromium {used[1]:.0f} s")
+    print(f"processor: the server {served:.0f} s, the browsers {browsed:.0f} s")
     print(f"errors in the server's log: {text.count('Traceback')}")
     for line in soak.wrong:
         print(line)

@@ -159,5 +159,5 @@ def test_near_duplicates_are_chained_and_need_a_cosine_of_09():
 )
 def test_a_plan_that_no_step_has_is_refused_before_its_masks_are_drawn(options):
     run = Run.create({"source": "upload", "steps": {"attribution": {"options": options}}})
-    with pytest.raises(InputError, match=f"attributed with {next(iter(options))} .* must be a whole number"):
+    with pytest.raises(InputError, match=f"^{next(iter(options))} must be a whole number from .*, got "):
         plan_of(run)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.charts.validation import pass_rate_by_day
 from core.errors import InputError
-from core.text.display import count, number, percent
+from core.text.display import count, number, percent, shorten
 from core.validation.analysis import ValidationAnalysis
 from core.validation.metrics import WINDOWS, Metrics, Share, daily, windowed
 from core.validation.store import MetricsStore
@@ -56,12 +56,28 @@ def _add(path: Path, analysis: ValidationAnalysis) -> None:
         return
     people.require("review")
     # On the day on which the run was made, whenever the button is pressed.
-    seen = analysis.observations(datetime.fromisoformat(run.manifest["created"]))
+    made = _time(run.manifest["created"])
+    seen = analysis.observations(made)
     with MetricsStore(path) as store:
         n = store.add(seen)
     there = len(seen) - n
     known = f" {count(there, 'answer was', 'answers were')} counted already." if there else ""
     st.success(f"{count(n, 'answer')} added, as of {seen[0].at:%Y-%m-%d}.{known}", icon=":material/check:")
+
+
+def _time(created: str) -> datetime:
+    """Return when a run was made; InputError where its manifest, which anybody can write, names no time."""
+    try:
+        made = datetime.fromisoformat(created)
+        made.astimezone(UTC)
+    except (ValueError, OverflowError):
+        made = None
+    if made is None or made.tzinfo is None:
+        raise InputError(
+            f"The run was made on {shorten(repr(created))}, which is no time with its zone: its answers "
+            "belong to no day."
+        )
+    return made
 
 
 def _browse(path: Path) -> None:
