@@ -148,7 +148,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def slow_answer(_: dict):
-    time.sleep(0.2)
+    time.sleep(1)  # as long as a model takes
     return chat("It is.")
 
 
