@@ -84,6 +84,13 @@ def choose(page, label: str, option: str) -> None:
     settle(page)
 
 
+def wait_for_value(page, label: str, text: str) -> None:
+    """Wait until a text field has this text; a field that is drawn anew is empty for a moment."""
+    from playwright.sync_api import expect
+
+    expect(page.get_by_role("textbox", name=label, exact=True)).to_have_value(text, timeout=60_000)
+
+
 def connect(page, back_end: str, address: str) -> None:
     """Choose a back end and type the address of its server."""
     choose(page, "Back end", back_end)
