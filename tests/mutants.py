@@ -3,11 +3,11 @@
 Run from the repository root: ``python -m tests.mutants [--sample 150] [--seed 0] [--only influence text] [--keep]``.
 
 The changes are Cosmic Ray's. Its own runner draws no sample and starts Python anew for every mutant, which
-takes longer than most tests; here the libraries are loaded once, and each mutant is tested in a fork. A module
-meets the tests of its own folder, then those of its package, and no others, nor any that is slow, loads a model
-or drives a browser: the figure is a lower bound. One change is tried at each of the places drawn. Annotations and
-decorators are left out: what is computed hardly depends on them. The working tree is copied, not touched; an interrupt (Ctrl-C) ends with the figure of what
-was done, a sample as well. ``--keep`` keeps the figures of the packages that were gone through to the end.
+takes longer than most tests; here the libraries are loaded once, and each mutant is tested in a fork. It meets the
+tests of its own package that run the function it is in, and no others, nor any that is slow, loads a model or
+drives a browser: the figure is a lower bound. One change is tried at each of the places drawn. Annotations and
+decorators are left out: what is computed hardly depends on them. The working tree is copied, not touched; an
+interrupt (Ctrl-C) ends with the figure of what was done, a sample as well. ``--keep`` keeps the figures of the packages that were gone through to the end.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from cosmic_ray.commands.init import init
@@ -58,32 +62,98 @@ def packages() -> dict[str, list[Path]]:
     return found
 
 
-def tests_of(path: Path, package: str) -> tuple[tuple[str, ...], ...]:
-    """Return the tests of a module in the order in which it meets them: those of its folder, the package's others."""
-    beside = sorted(Path("tests", path.parent).glob("test_*.py"))
-    whole = sorted(Path("tests/core", package).rglob("test_*.py")) if package != "core" else []
+def tests_of(package: str) -> list[str]:
+    """Return the files of a package's own tests."""
     # A package without a folder of tests has some that bear its name; the migrations are the database's.
     named = "database" if package == "migrations" else package
-    whole = whole or sorted(Path("tests/core").glob(f"test_*{named}*.py"))
-    rest = [one for one in whole if one not in beside]
-    return tuple(tuple(map(str, files)) for files in (beside, rest) if files)
+    whole = Path("tests/core", package).rglob("test_*.py") if package != "core" else ()
+    beside = Path("tests/core").glob("test_*.py" if package == "core" else f"test_*{named}*.py")
+    return sorted(map(str, {*whole, *beside}))
 
 
-class QuickestFirst:
-    """A plugin of pytest: what took less than half a second comes first, then the rest by time."""
+class Learner:
+    """A plugin of pytest: which functions of `core` a test and each of its fixtures run, and how long it takes."""
 
     def __init__(self, file: Path) -> None:
-        self.file, self.known = file, json.loads(file.read_text()) if file.exists() else {}
+        self.file = file
+        self.seconds: dict[str, float] = {}
+        self.ran: dict[str, set[tuple[str, int]]] = {}
+        self.fixtures: dict[str, tuple[str, ...]] = {}
+        self.names: list[str] = []  # what is being run: a test, within it perhaps a fixture
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: round(self.known.get(item.nodeid, 0.0)))
+    def called(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and f"{os.sep}core{os.sep}" in code.co_filename:
+            self.ran.setdefault(self.names[-1], set()).add((code.co_filename, code.co_firstlineno))
+
+    @contextmanager
+    def noting(self, name: str) -> Iterator[None]:
+        self.names.append(name)
+        yield
+        self.names.pop()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.fixtures[item.nodeid] = tuple(getattr(item, "fixturenames", ()))
+        with self.noting(item.nodeid):
+            threading.setprofile(self.called)
+            sys.setprofile(self.called)
+            found = yield
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+        return found
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
+        with self.noting(f"fixture {fixturedef.argname}"):
+            return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.known[report.nodeid] = self.known.get(report.nodeid, 0.0) + report.duration
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def pytest_sessionfinish(self) -> None:
-        if not sys.dont_write_bytecode:
-            self.file.write_text(json.dumps(self.known))
+        here = os.getcwd() + os.sep
+        found = {}
+        for test, names in self.fixtures.items():
+            ran = set().union(
+                *(self.ran.get(f"fixture {name}", ()) for name in names), self.ran.get(test, ())
+            )
+            found[test] = sorted({(file.removeprefix(here), line) for file, line in ran})
+        self.file.write_text(json.dumps([self.seconds, found]))
+
+
+class Tests:
+    """The tests of a package: how long each takes, and which functions it runs."""
+
+    def __init__(self, package: str) -> None:
+        file, start = Path(f"{package}.learnt.json"), time.monotonic()
+        if tested(tests_of(package), 3_600, Learner(file.absolute())):
+            raise SystemExit(f"Without any change the tests fail: {' '.join(tests_of(package))}")
+        seconds, ran = json.loads(file.read_text())
+        self.start = time.monotonic() - start - sum(seconds.values())
+        self.seconds: dict[str, float] = seconds
+        self.by_function: dict[tuple[str, int], list[str]] = {}
+        for test in sorted(ran, key=lambda one: round(seconds[one])):  # the quick ones first
+            for file_of, line in ran[test]:
+                self.by_function.setdefault((file_of, line), []).append(test)
+        self.all = sorted(ran, key=lambda one: round(seconds[one]))
+
+    def of(self, change: MutationSpec) -> tuple[list[str], float]:
+        """Return the tests that run the function in which a change is, and how long they may take."""
+        line = change.start_pos[0]
+        around = [
+            node
+            for node in ast.walk(ast.parse(change.module_path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        if around:
+            inner = max(around, key=lambda node: node.lineno)
+            first = min([inner.lineno, *(one.lineno for one in getattr(inner, "decorator_list", ()))])
+            chosen = self.by_function.get((str(change.module_path), first), [])
+        else:  # it runs when the module is imported
+            chosen = self.all
+        return chosen, 30 + 4 * (self.start + sum(self.seconds[one] for one in chosen))
 
 
 def never_run(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -111,17 +181,17 @@ def places(paths: list[Path]) -> list[list[MutationSpec]]:
     ]
 
 
-def tested(files: tuple[str, ...], seconds: float | None = None) -> int:
-    """Run pytest in a fork; return its exit status, or `TOO_SLOW`. Without a limit, learn how long tests take."""
+def tested(tests: list[str], seconds: float, learner: Learner | None = None) -> int:
+    """Run tests, or those of files, in a fork; return pytest's exit status, or `TOO_SLOW`."""
     child = os.fork()
     if not child:
         # A mutant must leave nothing compiled behind that the next one could meet.
-        sys.dont_write_bytecode = seconds is not None
+        sys.dont_write_bytecode = learner is None
         output = os.open(os.devnull, os.O_WRONLY)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        os._exit(int(pytest.main([*FLAGS, *files], plugins=[QuickestFirst(Path("durations.json"))])))
-    end = time.monotonic() + (seconds or 1_800)
+        os._exit(int(pytest.main([*FLAGS, *tests], plugins=[learner] if learner else [])))
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -147,21 +217,15 @@ def in_a_copy(folder: Path) -> None:
     compileall.compile_dir("core", quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
-def noticed(path: Path, package: str, change: MutationSpec, limits: dict[tuple[str, ...], float]) -> bool:
+def noticed(tests: Tests, change: MutationSpec) -> bool:
     """Try one change; say what became of it, and show it where no test fails."""
-    operator = get_operator(change.operator_name)()
-    groups = tests_of(path, package)
-    for files in groups:
-        if files not in limits:
-            start = time.monotonic()
-            if tested(files):
-                raise SystemExit(f"Without any change the tests fail: {' '.join(files)}")
-            limits[files] = 30 + 4 * (time.monotonic() - start)
+    operator, path = get_operator(change.operator_name)(), change.module_path
+    chosen, seconds = tests.of(change)
     with use_mutation(path, operator, change.occurrence) as texts:
-        status = next((s for files in groups if (s := tested(files, limits[files])) != SURVIVED), SURVIVED)
+        status = tested(chosen, seconds) if chosen else SURVIVED
     line = change.start_pos[0]
     what = {SURVIVED: "SURVIVED", TOO_SLOW: "too slow"}.get(status, "killed")
-    print(f"{what:8} {path}:{line} {operator.__class__.__name__}", flush=True)
+    print(f"{what:8} {path}:{line} {operator.__class__.__name__} ({len(chosen)} tests)", flush=True)
     for sign, text in zip("-+", texts, strict=True) if status == SURVIVED else ():
         print(f"       {sign} {text.splitlines()[line - 1].strip()}", flush=True)
     return status != SURVIVED
@@ -209,13 +273,13 @@ def main() -> None:
         in_a_copy(Path(folder))
         found = packages()
         for package in options.only or found:
-            every, killed, n, limits = places(found[package]), 0, 0, {}
+            every, killed, n, tests = places(found[package]), 0, 0, Tests(package)
             draw = random.Random(f"{options.seed} {package}")
             chosen = [draw.choice(place) for place in draw.sample(every, min(options.sample, len(every)))]
             stopped = False
             try:
                 for change in chosen:
-                    killed += noticed(change.module_path, package, change, limits)
+                    killed += noticed(tests, change)
                     n += 1
             except KeyboardInterrupt:
                 stopped = True

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.app.polling import Gate
-from tests.e2e.driving import WIDE, connect, main_text, published_shape, upload
+from tests.e2e.driving import WIDE, connect, main_text, published_shape, upload, wait_for_value
 from tests.e2e.running_app import settle
 from tests.servers.chat_server import chat, chat_server
 
