@@ -132,14 +132,18 @@ class Tests:
         seconds, ran = json.loads(file.read_text())
         self.start = time.monotonic() - start - sum(seconds.values())
         self.seconds: dict[str, float] = seconds
+        self.all = sorted(ran, key=lambda one: round(seconds[one]))  # the quick ones first
         self.by_function: dict[tuple[str, int], list[str]] = {}
-        for test in sorted(ran, key=lambda one: round(seconds[one])):  # the quick ones first
+        for test in self.all:
             for file_of, line in ran[test]:
                 self.by_function.setdefault((file_of, line), []).append(test)
-        self.all = sorted(ran, key=lambda one: round(seconds[one]))
 
-    def of(self, change: MutationSpec) -> tuple[list[str], float]:
-        """Return the tests that run the function in which a change is, and how long they may take."""
+    def limit(self, chosen: list[str]) -> float:
+        """Return how many seconds tests may take before a mutant counts as too slow."""
+        return 30 + 4 * (self.start + sum(self.seconds[one] for one in chosen))
+
+    def of(self, change: MutationSpec) -> list[str]:
+        """Return the tests that run the function in which a change is, the quick ones first."""
         line = change.start_pos[0]
         around = [
             node
@@ -150,10 +154,8 @@ class Tests:
         if around:
             inner = max(around, key=lambda node: node.lineno)
             first = min([inner.lineno, *(one.lineno for one in getattr(inner, "decorator_list", ()))])
-            chosen = self.by_function.get((str(change.module_path), first), [])
-        else:  # it runs when the module is imported
-            chosen = self.all
-        return chosen, 30 + 4 * (self.start + sum(self.seconds[one] for one in chosen))
+            return self.by_function.get((str(change.module_path), first), [])
+        return self.all  # it runs when the module is imported
 
 
 def never_run(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -220,11 +222,11 @@ def in_a_copy(folder: Path) -> None:
 def noticed(tests: Tests, change: MutationSpec) -> bool:
     """Try one change; say what became of it, and show it where no test fails."""
     operator, path = get_operator(change.operator_name)(), change.module_path
-    chosen, seconds = tests.of(change)
+    chosen = tests.of(change)
     with use_mutation(path, operator, change.occurrence) as texts:
-        status = tested(chosen, seconds) if chosen else SURVIVED
+        status = tested(chosen, tests.limit(chosen)) if chosen else SURVIVED
         if status == pytest.ExitCode.USAGE_ERROR:  # a test has another name now
-            status = tested(tests.files, 30 + 4 * (tests.start + sum(tests.seconds.values())))
+            status = tested(tests.files, tests.limit(tests.all))
     line = change.start_pos[0]
     what = {SURVIVED: "SURVIVED", TOO_SLOW: "too slow"}.get(status, "killed")
     print(f"{what:8} {path}:{line} {operator.__class__.__name__} ({len(chosen)} tests)", flush=True)

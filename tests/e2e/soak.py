@@ -2,9 +2,9 @@
 
 ``python tests/e2e/soak.py [--sessions 20] [--minutes 30] [--think 20]``: each session is a Chromium of its own that
 goes from page to page by the menu and reads each for about ``--think`` seconds. Three of them do more: two upload a
-file of their own again and again, and one has begun a live run that lasts all the time. Prints the time from
-click to page, the memory of the server before and after, and its processor time. Readers bring processors of
-their own: here the first core is the server's, the others Chromium's, and nothing is animated.
+file of their own again and again, and one has begun a live run that lasts all the time. Prints the time from click to
+page, the memory of the server before and after, and its processor time. Readers bring processors of their own: here
+the first core is the server's, the others Chromium's, and nothing is animated.
 """
 
 from __future__ import annotations
