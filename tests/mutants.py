@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import gc
 import importlib
 import json
 import os
@@ -26,11 +27,17 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
+from inspect import CO_OPTIMIZED
+from itertools import accumulate
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
+from typing import NoReturn
 
 import pytest
 from cosmic_ray.commands.init import init
@@ -43,15 +50,28 @@ from core.stats import wilson_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT, PAGE = ROOT / "tests" / "mutants.json", ROOT / "docs" / "reference" / "mutants.md"
+# Beside a package's tests: changes after which nothing that can be seen differs, each with the reason; none counts.
+EQUIVALENT = "equivalent_mutants.toml"
 # Loaded before the forks. Nothing that starts threads: a fork would wait for them for ever.
 HEAVY = (
     "numpy pandas regex scipy.stats hypothesis.extra.numpy sklearn.metrics pyarrow.parquet nltk.stem.porter"
 )
 FLAGS = (
-    *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not model and not slow and not e2e"),
+    *(
+        "-x",
+        "-q",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-m",
+        "not model and not slow and not e2e",
+    ),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is loaded already
 )
-SURVIVED, TOO_SLOW = 0, -signal.SIGKILL
+SURVIVED, AT_IMPORT = 0, 77  # exit statuses
+MOST = 20.0  # seconds of tests, which the quickest fill, for one change: what is left out makes the figure a lower one
 
 
 def packages() -> dict[str, list[Path]]:
@@ -81,27 +101,32 @@ class Learner:
         self.fixtures: dict[str, tuple[str, ...]] = {}
         self.names: list[str] = []  # what is being run: a test, within it perhaps a fixture
 
-    def called(self, frame: FrameType, event: str, _: object) -> None:
+    def called(self, frame: FrameType, *_: object) -> None:
         code = frame.f_code
-        if event == "call" and f"{os.sep}core{os.sep}" in code.co_filename:
+        if f"{os.sep}core{os.sep}" in code.co_filename:
             self.ran.setdefault(self.names[-1], set()).add((code.co_filename, code.co_firstlineno))
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:
         self.names.append(name)
+        threading.settrace(self.called)
+        sys.settrace(self.called)
         yield
         self.names.pop()
+        if not self.names:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Iterator[None]:
+        with self.noting("import"):
+            return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.fixtures[item.nodeid] = tuple(getattr(item, "fixturenames", ()))
         with self.noting(item.nodeid):
-            threading.setprofile(self.called)
-            sys.setprofile(self.called)
-            found = yield
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
-        return found
+            return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Iterator[None]:
@@ -113,38 +138,78 @@ class Learner:
 
     def pytest_sessionfinish(self) -> None:
         here = os.getcwd() + os.sep
-        found = {}
+        found = {"import": self.ran.get("import", set())}
         for test, names in self.fixtures.items():
-            ran = set().union(
+            found[test] = set().union(
                 *(self.ran.get(f"fixture {name}", ()) for name in names), self.ran.get(test, ())
             )
-            found[test] = sorted({(file.removeprefix(here), line) for file, line in ran})
-        self.file.write_text(json.dumps([self.seconds, found]))
+        rows = {
+            name: sorted((file.removeprefix(here), line) for file, line in ran) for name, ran in found.items()
+        }
+        self.file.write_text(json.dumps([self.seconds, rows]))
+
+
+class Collected:
+    """A plugin of pytest that tries changes: each in a fork of a session whose tests are collected."""
+
+    def __init__(self, wire: Connection, learner: Learner) -> None:
+        self.wire, self.learner = wire, learner
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        learning = os.fork()
+        if not learning:
+            return None  # pytest runs them all
+        session.config.pluginmanager.unregister(self.learner)
+        status = os.waitstatus_to_exitcode(os.waitpid(learning, 0)[1])
+        self.wire.send(status)
+        if status == SURVIVED:
+            self.seconds = json.loads(self.learner.file.read_text())[0]
+        while message := self.wire.recv():
+            old, new, tests = message
+            child = os.fork()
+            if not child:
+                sys.dont_write_bytecode = True
+                gc.unfreeze()  # what is frozen is not found
+                if not put_in_place(old, new):
+                    os._exit(AT_IMPORT)
+                gc.freeze()
+                by_name = {item.nodeid: item for item in session.items}
+                session.items = [by_name[name] for name in tests]
+                return None
+            self.wire.send(waited(child, limit(self.seconds, tests)))
+        return True  # nothing is left to run
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if self.seconds:  # what comes after would look for garbage, once more for every change
+            os._exit(int(exitstatus))
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if self.seconds:  # by default the signal ends the process
+            signal.setitimer(signal.ITIMER_PROF, 10 + 3 * self.seconds[item.nodeid])
 
 
 class Tests:
-    """The tests of a package: how long each takes, and which functions it runs."""
+    """The tests of a package: how long each takes, which functions it runs, and a process that has collected them."""
 
     def __init__(self, package: str) -> None:
-        file, start, self.files = Path(f"{package}.learnt.json"), time.monotonic(), tests_of(package)
-        if tested(self.files, 3_600, Learner(file.absolute())):
+        file, self.files = Path(f"{package}.learnt.json").absolute(), tests_of(package)
+        self.wire, theirs = Pipe()
+        self.process = os.fork()
+        if not self.process:
+            learner = Learner(file)
+            ran_as_child(self.files, [learner, Collected(theirs, learner)])
+        if self.wire.recv() != SURVIVED:
             raise SystemExit(f"Without any change the tests fail: {' '.join(self.files)}")
-        seconds, ran = json.loads(file.read_text())
-        self.start = time.monotonic() - start - sum(seconds.values())
-        self.seconds: dict[str, float] = seconds
-        self.all = sorted(ran, key=lambda one: round(seconds[one]))  # the quick ones first
-        self.by_function: dict[tuple[str, int], list[str]] = {}
-        for test in self.all:
-            for file_of, line in ran[test]:
-                self.by_function.setdefault((file_of, line), []).append(test)
+        self.seconds, ran = json.loads(file.read_text())
+        self.imported = set(map(tuple, ran.pop("import")))
+        self.ran = {test: set(map(tuple, functions)) for test, functions in ran.items()}
+        self.all = sorted(ran, key=self.seconds.__getitem__)  # the quick ones first
 
-    def limit(self, chosen: list[str]) -> float:
-        """Return how many seconds tests may take before a mutant counts as too slow."""
-        return 30 + 4 * (self.start + sum(self.seconds[one] for one in chosen))
-
-    def of(self, change: MutationSpec) -> list[str]:
-        """Return the tests that run the function in which a change is, the quick ones first."""
-        line = change.start_pos[0]
+    def of(self, change: MutationSpec) -> tuple[list[str], bool]:
+        """Return the tests that could notice a change, and whether importing its module runs it."""
+        path, line = str(change.module_path), change.start_pos[0]
         around = [
             node
             for node in ast.walk(ast.parse(change.module_path.read_text(encoding="utf-8")))
@@ -154,8 +219,60 @@ class Tests:
         if around:
             inner = max(around, key=lambda node: node.lineno)
             first = min([inner.lineno, *(one.lineno for one in getattr(inner, "decorator_list", ()))])
-            return self.by_function.get((str(change.module_path), first), [])
-        return self.all  # it runs when the module is imported
+            if (path, first) not in self.imported:
+                return self.quickest([one for one in self.all if (path, first) in self.ran[one]]), False
+        touching = [one for one in self.all if any(file == path for file, _ in self.ran[one])]
+        return self.quickest([*touching, *(one for one in self.all if one not in set(touching))]), True
+
+    def quickest(self, tests: list[str]) -> list[str]:
+        """Return the first of the tests that fit into the time for one change, at least one."""
+        ends = accumulate(self.seconds[one] for one in tests)
+        return [one for i, (one, end) in enumerate(zip(tests, ends, strict=True)) if end <= MOST or not i]
+
+    def end(self) -> None:
+        self.wire.send(None)
+        os.waitpid(self.process, 0)
+
+
+def limit(seconds: dict[str, float], tests: list[str]) -> float:
+    """Return how many seconds tests may take before a mutant counts as too slow."""
+    return 60 + 4 * sum(seconds[one] for one in tests)
+
+
+def is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & CO_OPTIMIZED) and code.co_name in ("<lambda>", code.co_name.strip("<>"))
+
+
+def own(code: CodeType) -> tuple[object, ...]:
+    """Return what a module or class does when it is imported, without the functions in it."""
+    consts = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return code.co_code, code.co_names, code.co_varnames, consts
+
+
+def replacements(old: CodeType, new: CodeType, imported: bool = True) -> list[tuple[CodeType, CodeType]]:
+    """Return which code functions have to run instead of theirs; ValueError where an import runs the change."""
+    found = []
+    if is_function(old):
+        imported, found = False, [(old, new)] if old != new else []
+    elif imported and own(old) != own(new):
+        raise ValueError(old.co_name)
+    within = ([one for one in code.co_consts if isinstance(one, CodeType)] for code in (old, new))
+    for before, after in zip(*within, strict=imported):
+        found += replacements(before, after, imported)
+    return found
+
+
+def put_in_place(old: str, new: str) -> bool:
+    """Give the functions that are loaded the code of a changed text; return whether that is the whole change."""
+    try:
+        codes = replacements(compile(old, "", "exec"), compile(new, "", "exec"))
+        loaded = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+        for before, after in codes:
+            for function in [one for one in loaded if one.__code__ == before]:
+                function.__code__ = after  # ValueError where it closes over other variables now
+    except ValueError:
+        return False
+    return True
 
 
 def never_run(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -183,16 +300,17 @@ def places(paths: list[Path]) -> list[list[MutationSpec]]:
     ]
 
 
-def tested(tests: list[str], seconds: float, learner: Learner | None = None) -> int:
-    """Run tests, or those of files, in a fork; return pytest's exit status, or `TOO_SLOW`."""
-    child = os.fork()
-    if not child:
-        # A mutant must leave nothing compiled behind that the next one could meet.
-        sys.dont_write_bytecode = learner is None
-        output = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os._exit(int(pytest.main([*FLAGS, *tests], plugins=[learner] if learner else [])))
+def ran_as_child(tests: list[str], plugins: list[object]) -> NoReturn:
+    """Run pytest in silence, as what this process does last."""
+    sys.dont_write_bytecode = True  # a mutant must leave nothing behind that the next one could meet
+    output = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os._exit(int(pytest.main([*FLAGS, *tests], plugins=plugins)))
+
+
+def waited(child: int, seconds: float) -> int:
+    """Return the exit status of a process, which is killed after so many seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -201,7 +319,7 @@ def tested(tests: list[str], seconds: float, learner: Learner | None = None) -> 
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return TOO_SLOW
+    return -signal.SIGKILL
 
 
 def in_a_copy(folder: Path) -> None:
@@ -219,26 +337,49 @@ def in_a_copy(folder: Path) -> None:
     compileall.compile_dir("core", quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
-def noticed(tests: Tests, change: MutationSpec) -> bool:
-    """Try one change; say what became of it, and show it where no test fails."""
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Return why a change is none, by its file, and what its line was and became."""
+    files = sorted((ROOT / "tests" / "core").rglob(EQUIVALENT))
+    listed = [one for file in files for one in tomllib.loads(file.read_text(encoding="utf-8"))["change"]]
+    return {(one["file"], one["was"], one["became"]): one["why"] for one in listed}
+
+
+def noticed(tests: Tests, change: MutationSpec) -> bool | None:
+    """Try one change; say what became of it, and show it where no test fails. None where it changes nothing."""
     operator, path = get_operator(change.operator_name)(), change.module_path
-    chosen = tests.of(change)
+    chosen, imported = tests.of(change)
     with use_mutation(path, operator, change.occurrence) as texts:
-        status = tested(chosen, tests.limit(chosen)) if chosen else SURVIVED
-        if status == pytest.ExitCode.USAGE_ERROR:  # a test has another name now
-            status = tested(tests.files, tests.limit(tests.all))
+        status = AT_IMPORT if imported else SURVIVED
+        if chosen and not imported:
+            tests.wire.send((*texts, chosen))
+            status = tests.wire.recv()
+        if status == AT_IMPORT:
+            child = os.fork()
+            if not child:
+                ran_as_child(chosen, [])
+            status = waited(child, limit(tests.seconds, chosen))
     line = change.start_pos[0]
-    what = {SURVIVED: "SURVIVED", TOO_SLOW: "too slow"}.get(status, "killed")
+    was, became = (text.splitlines()[line - 1].strip() for text in texts)
+    if status == SURVIVED and (str(path), was, became) in equivalents():
+        print(f"the same {path}:{line} {operator.__class__.__name__}", flush=True)
+        return None
+    what = "SURVIVED" if status == SURVIVED else "too slow" if status < 0 else "killed"
     print(f"{what:8} {path}:{line} {operator.__class__.__name__} ({len(chosen)} tests)", flush=True)
-    for sign, text in zip("-+", texts, strict=True) if status == SURVIVED else ():
-        print(f"       {sign} {text.splitlines()[line - 1].strip()}", flush=True)
+    if status == SURVIVED:
+        print(f"       - {was}\n       + {became}", flush=True)
     return status != SURVIVED
 
 
-def keep(package: str, killed: int, n: int, n_places: int) -> None:
+def keep(package: str, found: list[bool | None], n_places: int) -> None:
     """Keep the figure of a package, and write the page again."""
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    kept[package] = {"noticed": killed, "n": n, "places": n_places, "date": date.today().isoformat()}
+    kept[package] = {
+        "noticed": found.count(True),
+        "n": len(found) - found.count(None),
+        "same": found.count(None),
+        "places": n_places,
+        "date": date.today().isoformat(),
+    }
     KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
@@ -250,8 +391,13 @@ def page() -> str:
         low, high = wilson_interval(one["noticed"] / one["n"], one["n"])
         share = f"{one['noticed'] / one['n']:.0%} ({low:.0%} to {high:.0%})"
         rows.append(
-            f"| {name} | {share} | {one['noticed']} of {one['n']} | {one['places']:,} | {one['date']} |\n"
+            f"| {name} | {share} | {one['noticed']} of {one['n']} | {one['same']} | {one['places']:,} "
+            f"| {one['date']} |\n"
         )
+    reasons: dict[str, list[str]] = {}
+    for (file, was, became), why in equivalents().items():
+        reasons.setdefault(why, []).append(f"  - `{file}`: `{was}` → `{became}`\n")
+    listed = "".join(f"- {why}:\n{''.join(sorted(changes))}" for why, changes in sorted(reasons.items()))
     return f"""# What the tests notice
 
 Small wrong changes (a `<` for a `<=`, a number that is one more, a condition turned round) are made at random
@@ -259,9 +405,14 @@ places of a package of `core`, one at a time, and its own fast tests run. A chan
 mistake that could be made unseen. `make mutants` draws them and lists those that survive; the 95 % interval is
 Wilson's. Tests of other packages, slow ones, those with a model or a browser are left out: the true share is higher.
 
-| package | noticed (95 %) | changes | places to draw from | on |
-|---|---|---|---|---|
-{"".join(rows)}"""
+| package | noticed (95 %) | changes | without effect | places to draw from | on |
+|---|---|---|---|---|---|
+{"".join(rows)}
+## Changes without effect
+
+They were drawn, no test can notice them, and they are not counted.
+
+{listed}"""
 
 
 def main() -> None:
@@ -277,24 +428,21 @@ def main() -> None:
         in_a_copy(Path(folder))
         found = packages()
         for package in options.only or found:
-            every, killed, n, tests = places(found[package]), 0, 0, Tests(package)
+            every, tried, tests = places(found[package]), [], Tests(package)
             draw = random.Random(f"{options.seed} {package}")
             chosen = [draw.choice(place) for place in draw.sample(every, min(options.sample, len(every)))]
-            stopped = False
-            try:
-                for change in chosen:
-                    killed += noticed(tests, change)
-                    n += 1
-            except KeyboardInterrupt:
-                stopped = True
+            with suppress(KeyboardInterrupt):
+                tried.extend(noticed(tests, change) for change in chosen)
+            killed, n = tried.count(True), len(tried) - tried.count(None)
             low, high = wilson_interval(killed / n, n) if n else (0, 1)
             print(
                 f"{package}: noticed {killed} of {n} (95 % {low:.1%} to {high:.1%}), from {len(every):,} places"
             )
-            if stopped:
+            if len(tried) < len(chosen):
                 break
-            if options.keep and n:
-                keep(package, killed, n, len(every))
+            tests.end()
+            if options.keep:
+                keep(package, tried, len(every))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.soak import STILL
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app
 
 
@@ -66,6 +67,7 @@ def new_page(browser, first_contexts):
             context = first_contexts.get(wanted) or browser.new_context(**options)
             first_contexts[wanted] = context
         contexts.append(context)
+        context.add_init_script(STILL)
         page = context.new_page()
         page.set_default_timeout(90_000)  # a busy machine is no failure
         watch(page, errors)
