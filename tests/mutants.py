@@ -198,6 +198,7 @@ class Tests:
         self.wire, theirs = Pipe()
         self.process = os.fork()
         if not self.process:
+            self.wire.close()  # so that this one ends when the other does
             learner = Learner(file)
             ran_as_child(self.files, [learner, Collected(theirs, learner)])
         if self.wire.recv() != SURVIVED:

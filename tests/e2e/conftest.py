@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.soak import STILL
-from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app
+from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, still_context
 
 
 # While Playwright runs, its event loop runs in this thread: tests of other modules must not find it there.
@@ -61,13 +60,12 @@ def new_page(browser, first_contexts):
     def open_page(width=1280, height=900, **options):
         options["viewport"] = {"width": width, "height": height}
         if contexts:
-            context = browser.new_context(**options)
+            context = still_context(browser, **options)
         else:
             wanted = repr(sorted(options.items()))
-            context = first_contexts.get(wanted) or browser.new_context(**options)
+            context = first_contexts.get(wanted) or still_context(browser, **options)
             first_contexts[wanted] = context
         contexts.append(context)
-        context.add_init_script(STILL)
         page = context.new_page()
         page.set_default_timeout(90_000)  # a busy machine is no failure
         watch(page, errors)

@@ -21,12 +21,28 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Nothing moves: without a graphics card every frame costs processor time.
+STILL = """new MutationObserver((_, seen) => {
+  if (!document.head) return;
+  seen.disconnect();
+  const style = document.createElement("style");
+  style.textContent = "* { animation: none !important; transition: none !important; }"
+    + "[data-testid='stStatusWidget'] { display: none; }";
+  document.head.append(style);
+}).observe(document, { childList: true, subtree: true });"""
 CHROMIUM_PATHS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 
 
 def find_chromium() -> str | None:
     """Return the path of an installed Chromium, or None."""
     return next((path for path in CHROMIUM_PATHS if os.path.exists(path)), None)
+
+
+def still_context(browser, **options):
+    """Return a new context of a browser, in whose pages nothing moves."""
+    context = browser.new_context(**options)
+    context.add_init_script(STILL)
+    return context
 
 
 def free_port() -> int:

@@ -28,7 +28,14 @@ sys.path.insert(0, str(ROOT))
 from playwright.sync_api import Error, sync_playwright  # noqa: E402
 
 from tests.e2e.driving import connect, upload  # noqa: E402
-from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, free_port, running_app, settle  # noqa: E402
+from tests.e2e.running_app import (  # noqa: E402
+    CHROMIUM_FLAGS,
+    find_chromium,
+    free_port,
+    running_app,
+    settle,
+    still_context,
+)
 from tests.servers.chat_server import chat, chat_server  # noqa: E402
 
 MARK = re.compile(r"marked-by-session-(\d+)")
@@ -39,14 +46,6 @@ ARRIVED = """before => {
     && document.querySelector("[data-testid='stApp'][data-test-script-state='notRunning']")
     && !document.querySelector("[data-testid='stSkeleton'], [data-testid='stSpinner'], [data-stale='true']");
 }"""
-STILL = """new MutationObserver((_, seen) => {
-  if (!document.head) return;
-  seen.disconnect();
-  const style = document.createElement("style");
-  style.textContent = "* { animation: none !important; transition: none !important; }"
-    + "[data-testid='stStatusWidget'] { display: none; }";
-  document.head.append(style);
-}).observe(document, { childList: true, subtree: true });"""
 BROKEN = "[data-testid='stException'], [data-testid='stAlertContentError']"
 EVERY = 10  # seconds between looks at the memory
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -71,8 +70,7 @@ class Soak:
         draw = random.Random(number)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-            context = browser.new_context(viewport={"width": 1280, "height": 900})
-            context.add_init_script(STILL)
+            context = still_context(browser, viewport={"width": 1280, "height": 900})
             page = context.new_page()
             page.set_default_timeout(120_000)
             begins = number == 0

@@ -22,7 +22,7 @@ from core.run import Run
 from core.worklist import Filter, select, worklist
 from tests.e2e.conftest import watch
 from tests.e2e.driving import GROUND, main_text, sideways
-from tests.e2e.running_app import pages, settle
+from tests.e2e.running_app import pages, settle, still_context
 from ui import library
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -119,7 +119,7 @@ def axe() -> str:
 
 @pytest.fixture(scope="module")
 def page(browser):
-    context = browser.new_context(viewport=WIDE)
+    context = still_context(browser, viewport=WIDE)
     errors = []
     page = context.new_page()
     watch(page, errors)

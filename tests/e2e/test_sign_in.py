@@ -16,7 +16,7 @@ import pytest
 
 from core.run import Run
 from tests.e2e.driving import main_text, published_shape, sidebar_text, upload
-from tests.e2e.running_app import ROOT, free_port, running_app, settle
+from tests.e2e.running_app import ROOT, free_port, running_app, settle, still_context
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 ADA, BOB, EVE = "ada@example.org", "bob@example.org", "eve@example.com"
@@ -76,7 +76,7 @@ def arrive(browser, team):
     address, contexts, errors = team[0], [], []
 
     def opened():
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context = still_context(browser, viewport={"width": 1280, "height": 900})
         context.route("https://cdn.jsdelivr.net/**", lambda route: route.abort())  # the provider's looks
         contexts.append(context)
         page = context.new_page()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.running_app import ROOT, running_app
+from tests.e2e.running_app import ROOT, running_app, still_context
 from tests.e2e.test_losses import BAR
 from tests.installed import python_of
 
@@ -136,7 +136,7 @@ def app(project, tmp_path_factory):
 @pytest.fixture(scope="module")
 def overview(app, browser):
     """The first page of a first run, where all tutorials begin."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = still_context(browser, viewport={"width": 1280, "height": 900})
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(f"{app}/")
