@@ -246,9 +246,7 @@ class Run:
         try:
             with writable_folder(target, PATIENCE):
                 files = {name: write_table(target, name, frame) for name, frame in self.tables.items()}
-                manifest = json_value({**self.manifest, "tables": files})
-                text = json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False)
-                write_atomically(target / MANIFEST_FILE, clean(text).encode())
+                _write_manifest(target, {**self.manifest, "tables": files})
                 keep = {MANIFEST_FILE, *(str(f["file"]) for f in files.values())}
                 for path in target.iterdir():
                     if path.name not in keep and path.suffix in (".parquet", ".tmp"):
@@ -318,7 +316,7 @@ class Run:
             return cls.open(source)
         place = source / RESULTS / f"sample-{n}-{_digest_of(whole)[:24]}"
         with suppress(RunFormatError):
-            return cls.open(place)
+            return cls.open(place).renamed(_name_of_sample(whole, n))
         drawn = _while_saved(source, lambda manifest: cls._drawn(source, manifest, n))
         if n_questions(whole) < LARGE:
             return drawn
@@ -331,13 +329,13 @@ class Run:
 
     @classmethod
     def _drawn(cls, source: Path, manifest: Mapping[str, Any], n: int) -> Run:
-        n_all, run_id = n_questions(manifest), manifest["run_id"]
+        run_id = manifest["run_id"]
         facts = {one: value for one, value in manifest.items() if one not in ("tables", "planted")}
         facts |= {
             "run_id": f"{run_id}-sample",
-            "name": f"{manifest.get('name', run_id)}, {n:,} of {n_all:,} questions",
+            "name": _name_of_sample(manifest, n),
             "parent": run_id,
-            "sample": {"of": run_id, "questions": n_all},
+            "sample": {"of": run_id, "questions": n_questions(manifest)},
         }
         with wrong_is_damaged(source):
             return cls.create(facts, **read_sample(source, manifest["tables"], n))
@@ -369,6 +367,33 @@ class Run:
         with wrong_is_damaged(source):
             made = cls.create(facts)
         return cls(made.manifest, tables, _origin_of(source, manifest))
+
+
+def rename(folder: str | os.PathLike[str], name: str) -> None:
+    """Give a saved run another name; its tables, and what was computed of them, stay.
+
+    Raises
+    ------
+    RunFormatError
+        No run there, or none that can be read.
+    InputError
+        Another process keeps the folder, or it cannot be written.
+    """
+    target = Path(folder)
+    try:
+        with writable_folder(target, PATIENCE):
+            _write_manifest(target, {**read_manifest(target), "name": name})
+    except OSError as error:
+        raise _not_written(target, error) from error
+
+
+def _write_manifest(target: Path, manifest: Mapping[str, Any]) -> None:
+    text = json.dumps(json_value(manifest), ensure_ascii=False, indent=2, allow_nan=False)
+    write_atomically(target / MANIFEST_FILE, clean(text).encode())
+
+
+def _name_of_sample(whole: Mapping[str, Any], n: int) -> str:
+    return f"{whole.get('name', whole['run_id'])}, {n:,} of {n_questions(whole):,} questions"
 
 
 def _digest_of(manifest: Mapping[str, Any]) -> str:

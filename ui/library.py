@@ -20,6 +20,7 @@ from core import reviews
 from core.errors import InputError, RunFormatError
 from core.manifest import n_questions, read_manifest
 from core.run import Run, holds_run, sole_writer
+from core.run import rename as rename_run
 from core.whatif import versions
 from ui import people
 
@@ -127,7 +128,7 @@ def rename(saved: SavedRun, name: str) -> None:
     if not name.strip():
         raise InputError("A run needs a name: give at least one character.")
     with sole_writer(saved.folder):
-        Run.load(saved.folder).renamed(name.strip()[:200]).save(saved.folder)
+        rename_run(saved.folder, name.strip()[:200])
 
 
 def delete(saved: SavedRun) -> None:

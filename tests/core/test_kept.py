@@ -17,7 +17,7 @@ from core.diagnostics import DIAGNOSTICS
 from core.errors import RunFormatError
 from core.kept import Kept, NotKept
 from core.manifest import read_manifest
-from core.run import RESULTS, Run
+from core.run import RESULTS, Run, rename
 from core.schema import TABLES
 from core.socket import Diagnostic, Finding, Number, QuestionColumn, Setting, Tried
 from core.worklist import worklist
@@ -207,6 +207,26 @@ def test_old_sets_of_results_go_and_a_run_saved_anew_has_none(folder, toy):
     assert sum(path.is_dir() for path in (folder / RESULTS).iterdir()) == 8
     Run.load(folder).renamed("Another name").save(folder)
     assert not (folder / RESULTS).exists()
+
+
+def test_under_another_name_a_run_keeps_its_files_and_what_was_computed_of_it(folder, toy):
+    before = results(Run.open(folder), toy)
+
+    def files():
+        return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*.parquet")}
+
+    kept = files()
+    assert len({path.parent for path in kept}) > 1
+    rename(folder, "Another name")
+    assert Run.open(folder).name == Run.load(folder).name == "Another name" and files() == kept
+    assert_same(results(Run.open(folder), toy), before)
+    assert files() == kept
+
+
+def test_only_a_run_that_can_be_read_gets_another_name(tmp_path):
+    with pytest.raises(RunFormatError, match="is not a saved run"):
+        rename(tmp_path / "none", "Another name")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_opened_again_reads_a_table_when_it_is_used(folder):
