@@ -21,8 +21,8 @@ def test_an_import_takes_at_most_three_times_its_file(tmp_path):
     assert reading(OURS, *paths).peak < 3
 
 
-def test_a_million_rows_are_read_and_measured():
-    n, k = 100_000, 10
+def test_two_hundred_thousand_rows_are_read_and_measured():
+    n, k = 20_000, 10
     generator = np.random.default_rng(5)
     frame = pd.DataFrame(
         {
@@ -32,8 +32,8 @@ def test_a_million_rows_are_read_and_measured():
             "influence_score": generator.integers(0, 20, n * k) / 20,
         }
     )
-    imported = import_file(frame.to_csv(index=False).encode(), "million.csv")
-    assert imported.report.n_rows == imported.report.n_kept == 1_000_000
+    imported = import_file(frame.to_csv(index=False).encode(), "large.csv")
+    assert imported.report.n_rows == imported.report.n_kept == 200_000
     found = Diagnosis(imported.run).summary()
     assert found["n_queries"] == n and abs(found["mean_rho"]) < 0.01
 

@@ -289,11 +289,12 @@ def questions(tmp_path):
 
 def test_killed_and_resumed_through_the_command_line(llm, questions, tmp_path):
     data = load_dataset(questions)
-    reference = live_run(data, llm, step=InfluenceStep(repeats=1))
+    reference = live_run(data, llm, step=InfluenceStep(repeats=1, max_tokens=16))
     assert (reference.queries["answer_status"] == "answered").all()
 
     cache, out = tmp_path / "c.db", tmp_path / "run"
-    arguments = [sys.executable, "-m", "core", "analyze", str(questions), "--repeats", "1", "--cache", str(cache), "--out", str(out)]  # fmt: skip
+    arguments = [sys.executable, "-m", "core", "analyze", str(questions), "--repeats", "1", "--max-tokens", "16",
+                 "--cache", str(cache), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline and _rows(cache) < 1:
@@ -337,7 +338,7 @@ def test_single_precision_is_the_default_on_a_processor_and_half_precision_is_ca
 def test_answers_without_each_passage_are_those_of_plain_calls(llm, monkeypatch):
     run = Run.load(ROOT / "sample_data" / "recorded_run_short")
     question = questions_of(run, ())
-    calls = InfluenceStep().calls(question(run.queries["query_id"][0]))
+    calls = InfluenceStep(max_tokens=16).calls(question(run.queries["query_id"][0]))
     monkeypatch.setattr(arithmetic, "speed_up", lambda model: model)
     plain = open_llm("embedded")
     monkeypatch.setattr(plain, "_prefix_reader", lambda: None)
