@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -134,12 +134,24 @@ class FastBM25Retriever(Retriever):
     def scores(self, query: str) -> NDArray[np.float64]:
         """Return the BM25 score of every text, shape (n,), higher = better."""
         total = np.zeros(self._size)
+        for texts, scores in self._of_words(query):
+            total[texts] += scores
+        return total
+
+    def holding(self, query: str) -> NDArray[np.bool_]:
+        """Return whether each text has a word of a query, shape (n,); its score can still be 0."""
+        found = np.zeros(self._size, dtype=bool)
+        for texts, _ in self._of_words(query):
+            found[texts] = True
+        return found
+
+    def _of_words(self, query: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """Yield for each word of a query the texts that have it, and their scores for it."""
         for word in self._tokenize(query):
             if self._scores is not None and word in self._columns:
                 column = self._columns[word]
                 held = slice(*self._scores.indptr[column : column + 2])
-                total[self._scores.indices[held]] += self._scores.data[held]
-        return total
+                yield self._scores.indices[held], self._scores.data[held]
 
 
 def _okapi(ids: array[int], ends: array[int], n_words: int) -> csc_array:

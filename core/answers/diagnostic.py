@@ -97,7 +97,7 @@ def _wrong(answers: Answers) -> Sequence[Finding]:
     if tone == GOOD:
         told, advice, fix = "", "", ""
     sentence = f"{n:,} of {count(of, 'answer')} {'is' if n == 1 else 'are'} wrong"
-    right = f"{part(of - n, of, 'answer')} {'is' if of == 1 or of - n == 1 < of < 20 else 'are'} correct"
+    right = f"{part(of - n, of, 'answer')} are correct"  # said of several only
     return (
         Finding(
             "wrong_answers", f"{sentence}.{told}", n, of, interval=interval, severity=severity, advice=advice,

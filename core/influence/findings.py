@@ -131,7 +131,7 @@ def _visible(analysis: InfluenceAnalysis) -> str:
     if not analysis.measure.is_signed and not q["n_repeats"].any():
         ways.append("repeat the unchanged calls to see how much of the change is noise")
     if silent >= WORTH_A_FINDING * of:
-        ways.append(f"take a model that answers ({silent:,} of {count(of, 'question')} have no answer)")
+        ways.append(f"take a model that answers (no answer to {silent:,} of {count(of, 'question')})")
     return f"To make an order visible, {'; '.join(ways)}."
 
 

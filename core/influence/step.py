@@ -16,6 +16,7 @@ from core.pipeline.steps import Call, Option
 from core.rows import is_among
 from core.run import Run
 from core.text import answer_status
+from core.text.display import count
 
 BASELINE, ABLATION, REPEAT, CLOSED_BOOK = "baseline", "ablation", "repeat", "closed book"
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -175,9 +176,11 @@ class InfluenceStep(PerQuestion):
         n = int(run.queries["answer_status"].notna().sum())
         notes = []
         if len(failed):
-            notes.append(f"{len(failed)} of {n} questions have no answer; their reasons are in the table.")
+            none = f"{len(failed)} of {count(n, 'question')}"
+            notes.append(f"Without an answer: {none}; the table has the reasons.")
         if n_lost:
-            notes.append(f"{n_lost} ablated answers are missing; their questions are undefined (incomplete).")
+            lost_of = "its question is" if n_lost == 1 else "their questions are"
+            notes.append(f"Missing: {count(n_lost, 'ablated answer')}; {lost_of} undefined (incomplete).")
         return {"reasons": failed["status_reason"].value_counts().to_dict(), "notes": notes}
 
 

@@ -179,7 +179,7 @@ def noise(version: Version) -> tuple[str, ...]:
     )
     said = [
         _repeats(n_again, len(version.again), "the changed prompt", "again"),
-        _repeats(n_own, len(version.own) - 1, "the run's own prompt", "too"),
+        _repeats(n_own, len(version.own[1:]), "the run's own prompt", "too"),
     ]
     first = version.own[0] if version.own else None
     if not version.again or len(version.own) < 2:

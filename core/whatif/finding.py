@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from core.losses.arms import Shown
-from core.retrieval import make_retriever
+from core.retrieval import FastBM25Retriever, best
 from core.run import Run
 
 
@@ -21,11 +22,11 @@ class Elsewhere:
             for name, title, text in both.itertuples(index=False)
         ]
         self._texts = [one.text for one in self._rows]
-        self._retriever = make_retriever("bm25s", self._texts)
+        self._retriever = FastBM25Retriever(self._texts)
 
     def find(self, query: str, known: frozenset[str] = frozenset(), n: int = 5) -> tuple[Shown, ...]:
         """Return up to ``n`` passages for a query, best first; none without a word of it, none ``known``."""
-        scores = self._retriever.scores(query)
-        ranked = self._retriever.top(query, n + len(known))
-        found = [self._rows[i] for i in ranked if scores[i] > 0 and self._texts[i] not in known]
+        held = self._retriever.holding(query)
+        ranked = best(np.where(held, self._retriever.scores(query), -np.inf), n + len(known))
+        found = [self._rows[i] for i in ranked if held[i] and self._texts[i] not in known]
         return tuple(found[:n])

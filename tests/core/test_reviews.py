@@ -17,6 +17,7 @@ from core.reviews import (
     STATUSES,
     ChangedMeanwhile,
     Review,
+    ReviewStore,
     agreements,
     combined,
     delete,
@@ -57,6 +58,40 @@ def test_half_a_surrogate_pair_becomes_a_sign_that_a_file_can_hold(tmp_path):
 def test_an_impossible_review_is_refused(status, note):
     with pytest.raises(InputError):
         Review(status, note)
+
+
+def test_a_status_and_a_note_that_are_refused_are_told_what_may_be():
+    with pytest.raises(InputError, match=r"^A status is one of open, reviewed, flagged, not 'done'\.$"):
+        Review("done")
+    assert Review(note="x" * 5_000).note == "x" * 5_000
+    with pytest.raises(InputError, match=r"^A note is a text of at most 5,000 characters\.$"):
+        Review(note="x" * 5_001)
+
+
+@pytest.mark.parametrize(
+    ("correct", "grounded", "labels"),
+    [
+        (None, None, ()),
+        (True, None, ("correct",)),
+        (False, None, ("incorrect",)),
+        (None, True, ("grounded",)),
+        (None, False, ("not grounded",)),
+        (False, True, ("incorrect", "grounded")),
+    ],
+)
+def test_labels_in_words(correct, grounded, labels):
+    assert Review("reviewed", "", correct, grounded).labels == labels
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        (Review("flagged", "wrong", False, True), "flagged, incorrect, grounded with the note “wrong”."),
+        (Review("reviewed"), "reviewed without a note."),
+    ],
+)
+def test_a_change_in_another_tab_is_told_in_words(stored, said):
+    assert str(ChangedMeanwhile(stored)) == f"This review was changed in another tab meanwhile: it is {said}"
 
 
 @pytest.mark.parametrize("label", [{"correct": 1}, {"grounded": "yes"}])
@@ -153,6 +188,25 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
         write(tmp_path, RUN, "q1", Review("flagged"))
 
 
+def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path):
+    """Nobody may take it for one without reviews."""
+    folder = tmp_path / ("x" * 300)  # longer than a name may be
+    for look in (read, read_all, delete):
+        with pytest.raises(InputError, match="file of reviews"):
+            look(folder, RUN)
+
+
+def test_many_reviews_are_written_at_once_and_none_twice(tmp_path):
+    reviews = {f"q{i}": Review("reviewed", str(i)) for i in range(1_001)}
+    write_all(tmp_path, RUN, reviews)
+    with pytest.raises(ChangedMeanwhile):
+        write_all(tmp_path, RUN, reviews | {"q1000": Review("flagged")}, {"q1000": Review()})
+    write_all(tmp_path, RUN, reviews | {"q0": Review("flagged")})
+    assert read(tmp_path, RUN) == reviews | {"q0": Review("flagged")}
+    with ReviewStore(tmp_path) as store:
+        assert store._db.execute("SELECT count(*) FROM reviews") == [(1_002,)]
+
+
 def test_what_another_tab_wrote_is_not_replaced_unseen(tmp_path):
     write(tmp_path, RUN, "q1", Review("flagged", "theirs"))
     with pytest.raises(ChangedMeanwhile, match="theirs") as caught:
@@ -180,7 +234,10 @@ def test_agreement_is_over_what_both_said():
     assert found["Ada", "Ben", "status"].n == 2 and found["Ada", "Ben", "status"].value == 0.0
     assert found["Ada", "Ben", "correct"].reason == "fewer than 2 cases judged by both"
     assert found["Ben", "Cem", "status"].reason == "both use one category only"
-    assert {what for *_, what in found} == {"status", "correct"}
+    # Cem gave no label: none that Ada or Ben gave can be compared with one of his.
+    assert found["Ada", "Cem", "correct"].n == found["Ben", "Cem", "correct"].n == 0
+    pairs = [("Ada", "Ben"), ("Ada", "Cem"), ("Ben", "Cem")]
+    assert [*found] == [(*pair, what) for pair in pairs for what in ("status", "correct")]
     assert disputed(people) == {"q2"}
     assert disputed({"Ada": of(q1=True, q2=True), "Ben": of(q1=False, q2=None)}) == {"q1"}
 
@@ -204,6 +261,11 @@ def test_one_review_for_each_question():
         and found["q2"].note.endswith("x…")
     )
     assert found["q3"] == Review("reviewed")
+    # "Ada: " and as much as fits.
+    fits = {"Ada": {"q1": Review(note="x" * (LONGEST_NOTE - 5))}, "Ben": {}}
+    assert combined(fits)["q1"].note == "Ada: " + "x" * (LONGEST_NOTE - 5)
+    longer = {"Ada": {"q1": Review(note="x" * (LONGEST_NOTE - 4))}, "Ben": {}}
+    assert combined(longer)["q1"].note == "Ada: " + "x" * (LONGEST_NOTE - 6) + "…"
 
 
 @pytest.fixture
@@ -230,6 +292,16 @@ def test_labels_of_most_people_become_those_of_a_derived_run(run):
     assert found.sentence == "2 of 4 questions labelled by 3 people. 1 tie left out."
     assert found.run.manifest["parent"] == run.run_id and run.queries["correct"].tolist()[1] is True
     assert correctness(found.run.queries).tolist() == [True, False, True, False]  # q4 by its reference answer
+
+
+def test_a_tie_ends_nothing_and_one_person_is_enough(run):
+    found = labelled(run, {"Ada": of(q1=True, q2=False, q4=False), "Ben": of(q1=False, q2=True)})
+    assert found.run.queries["correct"].astype("object").fillna("-").tolist() == ["-", True, True, False]
+    assert found.run.queries["correct_by"].fillna("-").tolist() == ["-", "file", "file", "Ada"]
+    assert found.sentence == "1 of 4 questions labelled by 2 people. 2 ties left out."
+    assert found.run.name == "Four (labelled in reviews)"
+    alone = labelled(run, {"Ada": of(q1=True)})
+    assert alone.sentence == "1 of 4 questions labelled by 1 person."
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,17 @@ def test_by_gold_passages():
             ([False, False], None, False),  # marked, and none is known: nobody knows
             ([None, None], None, False),
             ([False, True], 1, True),
+            ([False, True], None, False),  # one will do
+            ([None, True], 1, False),  # the first one is not marked, so it is not known to be gold
+            ([False, False], 0, False),  # there is none at all
+            ([None, None], 1, False),  # there is one, and none was looked for
         ]
     )["answers"].queries
-    assert q["evidence"].tolist() == [FIRST, PRESENT, MISSING, MISSING, FIRST, UNKNOWN, UNKNOWN, PRESENT]
-    assert q["evidence_by"].dropna().unique().tolist() == ["gold"] and q["evidence_by"].isna().sum() == 2
+    assert q["evidence"].tolist() == [
+        FIRST, PRESENT, MISSING, MISSING, FIRST, UNKNOWN, UNKNOWN, PRESENT, PRESENT, PRESENT, UNKNOWN, UNKNOWN,
+    ]  # fmt: skip
+    assert q["evidence_by"].isna().tolist() == q["evidence"].eq(UNKNOWN).tolist()
+    assert q["evidence_by"].dropna().unique().tolist() == ["gold"]
 
 
 def test_by_the_reference_answer_where_no_gold_is_known():
@@ -136,6 +143,54 @@ def test_advice_follows_from_the_larger_part(there, missing, told, fix):
     assert found.fix == fix and found.clause.endswith(told.removesuffix("."))
     first = "q1" if there >= missing else f"q{there + 1}"
     assert found.query_ids[0] == first
+
+
+THERE, LACKING, OPEN = ([False, True], 1, False), ([False, False], 1, False), ([None, None], None, False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "fix"),
+    [
+        ([THERE, OPEN], "", ""),  # half of them is too little to go by
+        (
+            [THERE, THERE, OPEN],
+            " In 2 the right passage was in the prompt: retrieval can explain at most 1 (1 not known).",
+            "reader:improve",
+        ),
+        (
+            [LACKING, LACKING, OPEN],
+            " In none of them was the right passage in the prompt (1 not known).",
+            "retrieval:improve",
+        ),
+        ([LACKING, OPEN, OPEN], "", ""),
+    ],
+)
+def test_where_the_evidence_of_half_is_not_known_nothing_is_advised(rows, told, fix):
+    (found,) = diagnosed(rows).findings_of("answers")
+    assert found.sentence == f"{len(rows)} of {len(rows)} answers are wrong.{told}"
+    assert found.fix == fix and bool(found.advice) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts", "told"),
+    [
+        ([OPEN], ["None.", "By Unwin."], " The reference answer was in its prompt: retrieval probably cannot explain it."),
+        ([OPEN], ["None.", "None."], " The reference answer was not in its prompt."),
+        ([OPEN] * 2, ["None.", "By Unwin."] * 2,
+         " In both the reference answer was in the prompt: retrieval can probably explain none of them."),
+        ([THERE, OPEN, OPEN], ["None."] * 3 + ["By Unwin."] + ["None."] * 2,
+         " In 2 the right passage or the reference answer was in the prompt: retrieval can probably explain at most 1."),
+    ],
+)  # fmt: skip
+def test_a_reference_answer_that_was_read_is_called_so(rows, texts, told):
+    (found,) = diagnosed(rows, texts=texts).findings_of("answers")
+    n = len(rows)
+    assert found.sentence == f"{n} of {n} {'answer is' if n == 1 else 'answers are'} wrong.{told}"
+
+
+def test_few_incorrect_answers_need_no_advice():
+    (found,) = diagnosed([THERE] + [([True], 1, True)] * 19).findings_of("answers")
+    assert (found.sentence, found.advice, found.fix) == ("1 of 20 answers is wrong.", "", "")
 
 
 def test_the_recorded_run_does_not_blame_retrieval():

@@ -1,3 +1,5 @@
+"""A run's analysis: influence, ranks, agreement, labels and reasons of all questions at once."""
+
 import math
 
 import numpy as np
@@ -17,7 +19,7 @@ from core.influence import (
     rank_biased_overlap,
     summary,
 )
-from core.influence.reported import changes_sentence
+from core.influence.reported import WHY, cause_text, changes_sentence
 from core.run import Run
 
 
@@ -298,8 +300,17 @@ def test_threshold_drives_the_labels_and_is_checked():
     run = make([[0.9, 0.1, 0.5]])  # rho = 0.5
     assert analyse(run, 0.5).queries["label"].tolist() == ["Aligned"]
     assert analyse(run, 0.7).queries["label"].tolist() == ["Divergent"]
-    with pytest.raises(ValueError, match=r"\[-1, 1\], got 2"):
-        analyse(run, 2)
+    for threshold in (-1, 1):
+        assert analyse(run, threshold).threshold == threshold
+    for threshold in (-1.01, 1.01, 2):
+        with pytest.raises(ValueError, match=rf"\[-1, 1\], got {threshold}\.$"):
+            analyse(run, threshold)
+
+
+def test_an_analysis_is_shown_without_what_is_long():
+    shown = repr(analyse(make([[0.9, 0.1, 0.5]])))
+    assert "threshold=0.7" in shown
+    assert not [name for name in ("modes", "random_rhos", "run") if f", {name}=" in shown]
 
 
 def test_a_label_that_ties_decide_is_undefined_but_not_as_published():
@@ -393,6 +404,30 @@ def test_ranks_of_a_file_are_compared_as_an_order():
         passage={"reported_influence_rank": [0, 1, 2, 3]},
     )
     assert compare_reported(run, analyse(run))["n_ranks_changed"].tolist() == [2]
+    # By influence the passages are third, first and second.
+    run = make(
+        [[0.1, 0.9, 0.5]] * 2,
+        query={"reported_rho": [1.0, 1.0]},
+        passage={"reported_influence_rank": [1, 2, 3, 30, 10, 20]},
+    )
+    assert compare_reported(run, analyse(run))["n_ranks_changed"].tolist() == [3, 0]
+
+
+def test_every_cause_is_counted_in_words_of_its_own():
+    assert [cause_text(cause, n) for cause in WHY for n in (1, 2)] == [
+        "1 empty baseline", "2 empty baselines", "1 inert", "2 inert",
+        "1 with equal influences", "2 with equal influences", "1 tie", "2 ties",
+        "1 flag against its own ρ", "2 flags against their own ρ",
+        "1 with missing numbers", "2 with missing numbers",
+        "1 with too many ties", "2 with too many ties",
+        "1 ρ that its scores do not give", "2 ρ that their scores do not give",
+    ]  # fmt: skip
+    assert cause_text("other", 1_000) == "1,000 other"
+
+
+def test_a_file_whose_verdicts_hold_says_so():
+    frame = pd.DataFrame({"changed": [False, False], "cause": [None, None]})
+    assert changes_sentence(frame) == "No verdict changes when recomputed: all 2 reported ones hold."
 
 
 def test_reported_verdicts_are_compared_and_explained():

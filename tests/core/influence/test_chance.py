@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,12 @@ def test_one_influential_passage_among_ten():
     for value in values:
         assert band.p_below(value + 0.01) == pytest.approx((values < value + 0.01).mean(), abs=0.01)
     assert (band.low, band.high) == pytest.approx((values.min(), values.max()), abs=1e-4)
+
+
+def test_bands_are_compared_and_shown_by_their_points():
+    band = chance_band(4)
+    assert band == replace(band, null=band.null.copy()) and band != replace(band, low=0.0)
+    assert "null" not in repr(band) and "low=-1.0" in repr(band)
 
 
 def test_known_points_without_ties():

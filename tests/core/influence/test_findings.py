@@ -1,3 +1,8 @@
+"""What is said of a run: sentences, clauses and what must hold for them."""
+
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +12,10 @@ from core.diagnosis import Diagnosis
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
-from core.influence.findings import _WORDINGS, findings
+from core.influence.findings import _WORDINGS, _modes, _order_of_use, _visible, findings
+from core.influence.measures import MEASURES
 from core.influence.modes import mode_counts
+from core.influence.ndcg import OrderOfUse
 from core.run import Run
 from core.severity import SEVERITIES
 from core.socket import BAD, GOOD, UNCLEAR
@@ -112,6 +119,155 @@ def test_sentences():
     )
     assert finding.advice == MODES["inverted"].advice
     assert finding.interval == pytest.approx(tuple(stats.binomtest(5, 5).proportion_ci(method="wilson")))
+    # Wilson's interval of 5 of 5 begins at 1 / (1 + 1.96² / 5) = 57 %; 21 of 720 orders are 3 %.
+    assert finding.clause == (
+        "in 5 of 5 questions the passages are used in the reverse of the retriever's order "
+        "(57–100 %; 3 % by chance)"
+    )
+    assert (finding.topic, finding.reads) == ("order", "with an inverted order")
+
+
+def stand_in(excess, *differences):
+    """An analysis with an order of use, and by how much each question is above chance."""
+    n = len(differences)
+    return SimpleNamespace(
+        order_of_use=OrderOfUse(n, 0.75, 0.6, 0.9, 0.7, excess, -0.1, 0.6, 0.04),
+        queries=pd.DataFrame(
+            {
+                "query_id": [f"q{i}" for i in range(n)],
+                "influence_ndcg": 0.5,
+                "ndcg_by_chance": [0.5 - one for one in differences],
+                "answer_status": "answered",
+                "n_repeats": 1,
+            }
+        ),
+        measure=MEASURES["rouge"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("excess", "barely"), [(0.01, ", but not by much"), (0.33, ", but not by much"), (1 / 3, ""), (0.5, "")]
+)
+def test_use_that_follows_retrieval_in_words(excess, barely):
+    (finding,) = _order_of_use(stand_in(excess, 0.25, -0.25, 0.5))
+    values = "mean nDCG by influence 0.75, 0.70 by chance"
+    assert finding.sentence == f"What the model uses tends to be retrieved first: {values}."
+    assert finding.clause == (
+        f"what the model uses is retrieved earlier than chance would put it{barely} "
+        "(mean nDCG 0.75 against 0.70 by chance, 3 questions)"
+    )
+    assert (finding.tone, finding.fix, finding.topic, finding.label) == (GOOD, "", "order", "Order of use")
+    assert finding.query_ids == ("q1", "q0", "q2")  # those furthest below chance first
+    assert (finding.n, finding.of, finding.p_value) == (3, 3, 0.04)
+    unclear = finding.otherwise
+    assert unclear.sentence == f"The order of use is indistinguishable from a random one: {values}."
+    assert (unclear.tone, unclear.fix) == (UNCLEAR, "passages:fewer")
+
+
+def test_use_that_runs_against_retrieval_in_words():
+    # Two of six questions are below chance: surely 10 %, which is no large part. Those at chance are not.
+    (finding,) = _order_of_use(stand_in(-0.2, -0.5, -0.25, 0, 0, 0, 0))
+    assert finding.sentence == (
+        "What the model uses tends to be retrieved last: mean nDCG by influence 0.75, 0.70 by chance."
+    )
+    assert finding.clause == (
+        "what the model uses is retrieved later than chance would put it "
+        "(mean nDCG 0.75 against 0.70 by chance, 6 questions)"
+    )
+    assert (finding.tone, finding.severity, finding.fix) == (BAD, "low", "")
+    assert finding.advice == MODES["inverted"].advice
+    (finding,) = _order_of_use(stand_in(-0.2, -0.5, -0.25, -0.1, -0.1, -0.1, 0))
+    assert finding.severity == "medium"
+
+
+def test_what_is_just_what_chance_gives_is_not_said_to_follow_retrieval():
+    (finding,) = _order_of_use(stand_in(0.0, 0.0))
+    assert finding.tone != GOOD
+    assert finding.otherwise.clause == (
+        "the order in which the model uses the passages is indistinguishable from a random one "
+        "(mean nDCG 0.75 against 0.70 by chance, 1 question); too few questions to tell"
+    )
+    assert _order_of_use(stand_in(math.nan, 0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "status", "n_repeats", "further"),
+    [
+        ("rouge", ["answered"] * 2, [0, 0], "; repeat the unchanged calls to see how much of the change is noise"),
+        ("rouge", ["answered"] * 2, [0, 1], ""),
+        ("logprob", ["answered"] * 2, [0, 0], ""),
+        ("shapley", ["answered"] * 7 + ["empty", "error"], [0] * 9,
+         "; take a model that answers (no answer to 2 of 9 questions)"),
+        ("shapley", ["answered"] * 8 + ["abstained", "error"], [0] * 10,
+         "; take a model that answers (no answer to 2 of 10 questions)"),
+        ("shapley", ["answered"] * 9 + ["abstained", "error"], [0] * 11, ""),
+    ],
+)  # fmt: skip
+def test_what_would_make_an_order_visible(measure, status, n_repeats, further):
+    queries = pd.DataFrame({"answer_status": status, "n_repeats": n_repeats})
+    assert _visible(SimpleNamespace(queries=queries, measure=MEASURES[measure])) == (
+        "To make an order visible, give the model fewer or shorter passages, so that each matters more"
+        f"{further}."
+    )
+
+
+def counted(name, n, of, redundant=0, **tested):
+    """An analysis in which one mode was found in the first of the questions."""
+    row = {"n": 0, "of": of, "low": math.nan, "high": math.nan, "expected": math.nan, "p_value": math.nan}
+    rows = dict.fromkeys(MODES, row) | {name: row | {"n": n, "low": 0.3, "high": 0.7} | tested}
+    queries = pd.DataFrame({"query_id": [f"q{i}" for i in range(of)], "rho": 0.0, "k": 3, "dominance": 1.0})
+    queries = queries.assign(**dict.fromkeys(MODES, False))
+    queries[name] = [i < n for i in range(of)]
+    modes = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name").reset_index()
+    return SimpleNamespace(modes=modes, queries=queries, testable={"redundant": redundant})
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "reads", "severity", "fix"),
+    [
+        ("harmful_passage", "leaving out one passage makes an incorrect answer correct",
+         "with a harmful passage", "high", "distractors:remove"),
+        ("inverted", "the passages are used in the reverse of the retriever's order",
+         "with an inverted order", "medium", ""),
+        ("buried_evidence", "the model relies on a passage from the end of the retrieved list",
+         "with buried evidence", "medium", "retrieval:improve"),
+        ("ignored_top_hit", "a passage the retriever put in its first three is hardly used",
+         "with an ignored top hit", "medium", "retrieval:improve"),
+        ("parametric", "the answer is the same without any passage",
+         "answered the same without passages", "medium", ""),
+        ("redundant", "no single removal changes the answer, but leaving out all passages does",
+         "that need passages, but no single one", "medium", ""),
+        # Without closed-book answers nothing else says what is behind inert ones: then they are a loss.
+        ("inert", "no single removal changes the answer", "where no single passage matters", "medium", ""),
+        ("over_reliance", "one passage carries at least 80 % of the influence",
+         "where one passage carries the answer", "low", ""),
+    ],
+)  # fmt: skip
+def test_every_mode_in_words(name, sentence, reads, severity, fix):
+    (finding,) = _modes(counted(name, 2, 4))
+    assert finding.sentence == f"In 2 of 4 questions {sentence}."
+    assert finding.clause == ("" if name == "over_reliance" else f"in 2 of 4 questions {sentence} (30–70 %)")
+    assert (finding.name, finding.n, finding.of, finding.interval) == (name, 2, 4, (0.3, 0.7))
+    assert (finding.reads, finding.severity, finding.fix) == (reads, severity, fix)
+    assert (finding.query_ids, finding.advice) == (("q0", "q1"), MODES[name].advice)
+    assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
+    (finding,) = _modes(counted(name, 1, 1))
+    assert finding.sentence == f"In 1 of 1 question {sentence}."
+
+
+def test_where_redundant_ones_are_known_inert_is_a_note():
+    (finding,) = _modes(counted("inert", 2, 4, redundant=4))
+    assert (finding.clause, finding.severity) == ("", "low")
+
+
+def test_a_mode_that_chance_can_give_is_tested_even_where_it_is_not_found():
+    (finding,) = _modes(counted("inverted", 0, 4, expected=0.6, p_value=1.0))
+    told = "n 0 of 4 questions the passages are used in the reverse of the retriever's order"
+    assert finding.sentence == f"I{told}; chance alone gives 1."
+    assert finding.clause == f"i{told} (30–70 %; 15 % by chance)"
+    assert (finding.expected_by_chance, finding.p_value, finding.topic) == (0.6, 1.0, "order")
+    assert _modes(counted("inverted", 0, 4, expected=0.0, p_value=1.0)) == []
+    assert _modes(counted("inert", 0, 4)) == []
 
 
 def test_modes_without_chance_are_findings_when_seen():
@@ -192,8 +348,22 @@ def test_common_reasons_for_no_rho_or_label():
     )
     assert "too_few_passages" not in found(make([[0.3, 0.2]] + [[0.3, 0.2, 0.1]] * 3))
     assert "too_few_passages" not in found(make([[0.3, 0.2]] * 2 + [[0.3, 0.2, 0.1]] * 9))
+    assert (finding.reads, finding.clause, finding.tone) == ("without a ρ", "", UNCLEAR)
+    assert finding.interval == pytest.approx(tuple(stats.binomtest(2, 5).proportion_ci(method="wilson")))
+    unmeasured = found(make([[np.nan] * 3] * 2))["no_ablations"]
+    assert unmeasured.sentence == (
+        "2 of 2 questions have no ρ: the passages were never left out one by one: no influence is known."
+    )
+    assert unmeasured.clause == (
+        "it is not known which passages the model uses: "
+        "in all 2 questions not every passage was left out once"
+    )
+    assert unmeasured.advice == (
+        "Leave each passage out once: load the questions on the Live page and run the influence step."
+    )
     tied = make([[1] + [0] * 9] * 2)
     assert found(tied)["ties_cannot_reach"].sentence.startswith("2 of 2 questions have no label: with these")
+    assert found(tied)["ties_cannot_reach"].reads == "without a label"
     assert "ties_cannot_reach" not in found(tied, 0.7, True)
 
 
@@ -248,6 +418,10 @@ def test_reported_verdicts_that_change():
         == "2 of 3 reported verdicts change when recomputed: 1 inert, 1 ρ that its scores do not give."
     )
     assert (finding.n, finding.of, finding.query_ids) == (2, 3, ("q0", "q2"))
+    assert finding.clause == "2 of 3 verdicts in the file change when recomputed"
+    # Two of three: surely 21 %, which is a small loss.
+    assert finding.severity == "low" and finding.interval[0] == pytest.approx(0.2077, abs=1e-4)
+    assert "reported_verdicts" not in found(make([[0.3, 0.2, 0.1]], query={"reported_rho": [1.0]}))
 
 
 def test_every_mode_has_its_wording_and_every_finding_its_definition():

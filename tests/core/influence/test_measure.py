@@ -135,6 +135,7 @@ def test_the_export_names_what_it_holds():
     assert not {"rouge_l", "influence_score"} & set(rows[0])
     rows = list(csv.DictReader(io.StringIO(influence_csv(Diagnosis(run)).decode("utf-8-sig"))))
     assert [row["influence_score"] for row in rows] == ["1.0", "0.0", "0.0"] and "logprob_drop" not in rows[0]
+    assert [row["rouge_l"] for row in rows] == ["0.0", "1.0", "1.0"]
 
 
 def test_verdicts_of_a_file_are_about_words():

@@ -139,6 +139,9 @@ def test_rank_biased_overlap_of_ties_is_the_mean_over_all_ways_to_break_them():
 def test_label_follows_one_threshold():
     assert label(0.7) == label(0.6999999999999999) == "Aligned" and label(math.nan) == "Undefined"
     assert label(0.6999) == "Divergent" and label(0.6999, threshold=0.5) == "Aligned"
+    # What rounding may take away is allowed, and no more.
+    assert label(-1e-12, threshold=0.0) == "Aligned" and label(-1.1e-12, threshold=0.0) == "Divergent"
+    assert label(0.5, threshold=0.0, attainable=-1e-12) == "Aligned"
 
 
 def test_a_label_that_ties_decide_is_undefined():

@@ -128,7 +128,15 @@ def test_questions_of_several_sizes_count_alike():
     assert (use.n, use.mean) == (2, pytest.approx((1 + 1 / math.log2(5)) / 2))
 
 
-def test_nothing_to_tell_apart():
+def test_nothing_to_tell_apart(monkeypatch):
     assert order_of_use([]).n == 0 and math.isnan(order_of_use([]).mean)
     equal = order_of_use([block([[0.4] * 3] * 3)])
     assert (equal.mean, equal.chance, equal.p_value) == (1.0, 1.0, 1.0) and math.isnan(equal.excess)
+    monkeypatch.setattr("core.influence.ndcg._CELLS", 0)
+    assert order_of_use([block([[0.4] * 3] * 3)]).p_value == 1.0
+
+
+def test_a_run_that_is_what_chance_gives_has_a_p_value_of_one():
+    # Of the four pairs of orders one is better, one worse, and two are alike: either side has 3 / 4.
+    use = order_of_use([block([[1, 0], [0, 1]])])
+    assert use.p_value == 1.0 and use.excess == pytest.approx(0, abs=1e-12)

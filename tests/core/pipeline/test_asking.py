@@ -211,7 +211,7 @@ def test_a_failing_ablation_leaves_the_question_its_answer(make_dataset):
     assert result.queries["answer_status"].to_list() == ["answered"] * 2
     assert result.passages["ablated_status"].to_list() == ["answered", "error", "answered", "answered"] * 2
     assert result.repeats["answer_status"].to_list() == ["answered"] * 2
-    assert any("2 ablated answers are missing" in note for note in result.manifest["notes"])
+    assert any("Missing: 2 ablated answers;" in note for note in result.manifest["notes"])
 
 
 @pytest.mark.parametrize(

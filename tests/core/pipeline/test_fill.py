@@ -221,7 +221,7 @@ def test_a_failure_that_stays_is_told_per_question(make_dataset, make_llm):
     assert result.queries["status_reason"].to_list()[1] == "The server is busy."
     assert pd.isna(result.queries["answer"][1])
     assert result.manifest["complete"]
-    assert result.manifest["notes"] == ["1 of 3 questions have no answer; their reasons are in the table."]
+    assert result.manifest["notes"] == ["Without an answer: 1 of 3 questions; the table has the reasons."]
     assert sum("number 1" in user_text(r) for r in llm.requests) == QUICK.attempts
     assert analyse(result).queries["reason"].to_list()[1] == "error"
 
@@ -266,7 +266,7 @@ def test_an_error_of_one_call_stays_with_that_call(make_dataset, make_llm):
     assert first["ablated_status"].to_list() == ["answered", "error", "answered", "answered"]
     assert pd.isna(first["ablated_answer"].to_list()[1])
     assert analyse(result).queries["reason"].to_list() == ["incomplete", "error"]
-    assert any("1 ablated answers are missing" in note for note in result.manifest["notes"])
+    assert "Missing: 1 ablated answer; its question is undefined (incomplete)." in result.manifest["notes"]
     assert len(cache) == 10  # errors are asked again next time
 
 

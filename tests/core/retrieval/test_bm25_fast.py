@@ -61,7 +61,7 @@ def test_ties_keep_corpus_order_and_k_may_exceed_the_corpus():
 
 
 def test_empty_corpora_and_texts_score_zero():
-    assert FastBM25Retriever([]).scores("a").shape == (0,)
+    assert FastBM25Retriever([]).scores("a").shape == FastBM25Retriever([]).holding("a").shape == (0,)
     assert FastBM25Retriever(["", "…"]).scores("a").tolist() == [0.0, 0.0]
     assert FastBM25Retriever(["", "a", "b"]).scores("a").tolist() == pytest.approx([0, np.log(2.5 / 1.5) * 2.5 / (1 + 1.5 * (0.25 + 0.75 * 1.5)), 0])  # fmt: skip
 

@@ -94,6 +94,19 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path):
     assert (tmp_path / "c.db").read_bytes() == before
 
 
+def test_a_file_has_its_version_and_one_of_a_newer_version_stays_as_it_is(tmp_path):
+    path = tmp_path / "m.db"
+    MetricsStore(path).close()
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchall() == [(1,)]
+    db.execute("PRAGMA user_version = 2")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(MetricsError, match="no metrics store that this version of Leadline can read"):
+        MetricsStore(path)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("at", "confidence", "overlap"),
     [("2026-1x", 0.9, None), ("2026-11-22", 0.9, None), ("2026-11-22T12:00:00+00:00", "high", None),

@@ -233,6 +233,16 @@ def test_the_verdicts_are_not_lost_where_they_cannot_be_counted(tmp_path, monkey
     assert run.manifest["notes"] == ["The answers are not counted: The disk is full."]
 
 
+def test_where_no_answer_was_validated_the_metrics_file_is_left_alone(tmp_path, monkeypatch):
+    def unexpected(self, observations):
+        raise InputError("There is nothing to add.")
+
+    monkeypatch.setattr(MetricsStore, "add", unexpected)
+    run = run_of()
+    work = ValidationStep(metrics=str(tmp_path / "m.db")).open(run, None)
+    assert work.facts(run) == {"notes": []}
+
+
 def test_on_the_command_line_without_a_model(tmp_path, monkeypatch, capsys):
     def none(*_, **__):
         raise AssertionError("no model is needed")

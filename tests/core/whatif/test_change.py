@@ -148,3 +148,44 @@ def test_what_is_no_change_is_said_in_a_sentence(text, said):
     with pytest.raises(InputError) as failed:
         read_change(text)
     assert said in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (lambda text: Change(edits={"a": text}), 20_000),
+        (lambda text: Added("a", text), 20_000),
+        (lambda text: Change(question=text), 5_000),
+        (lambda text: Added("a", "Text.", text), 500),
+        (lambda text: Added(text, "Text."), 500),
+        (lambda text: Change(keep=(text,)), 500),
+        (lambda text: Change(order=(text,)), 500),
+        (lambda text: read_change("{}" + " " * (len(text) - 2)), 1_000_000),
+    ],
+)
+def test_a_text_may_be_so_long_and_not_longer(make, most):
+    make("x" * most)
+    with pytest.raises(InputError, match=f"at most {most:,} characters, got {most + 1:,}"):
+        make("x" * (most + 1))
+
+
+def test_as_many_passages_as_a_prompt_may_have_can_be_named():
+    named = tuple(map(str, range(200)))
+    assert Change(keep=named, order=named).keep == named
+    with pytest.raises(InputError, match="keep may name at most 200 passages, got 201"):
+        Change(keep=(*named, "x"))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.01, 2.0])
+def test_a_call_may_be_cold_or_hot(temperature):
+    assert Change(temperature=temperature).temperature == temperature
+
+
+def test_what_is_not_changed_is_not_written():
+    assert Change().to_json() == "{}"
+    change = Change(keep=(), added=(Added("x", "New."), Added("y", "Old.", "Y")), temperature=0.5)
+    assert change.to_dict() == {
+        "keep": [],
+        "added": [{"id": "x", "text": "New."}, {"id": "y", "text": "Old.", "title": "Y"}],
+        "temperature": 0.5,
+    }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pandas as pd
 import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError
-from core.losses.arms import Arm, Case, Shown
-from core.losses.fixes import fixes
+from core.losses.arms import ARMS, Arm, Case, Shown
+from core.losses.fixes import Fix, fixes
 from core.losses.step import LossesStep
 from core.pipeline import fill
 from core.pipeline.steps import model_facts
@@ -60,6 +63,8 @@ def case(run):
     ("change", "expected", "title"),
     [
         (RunChange(), "abc", ""),
+        (RunChange(k=1), "a", "At most 1 passage"),
+        (RunChange(k=100), "abc", "At most 100 passages"),
         (RunChange(k=2), "ab", "At most 2 passages"),
         (RunChange(k=9), "abc", "At most 9 passages"),
         (RunChange(order="retrieval"), "bac", "By retrieval rank"),
@@ -89,6 +94,7 @@ def test_a_passage_without_a_score_stays():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"k": 101}, "k must be a whole number from 1 to 100, got 101"),
         ({"k": 0}, "k must be a whole number from 1 to 100, got 0"),
         ({"order": "best"}, "order must be one of as_it_is, retrieval, reversed, got 'best'"),
         ({"style": []}, "style must be one of short, full"),
@@ -98,6 +104,15 @@ def test_a_passage_without_a_score_stays():
 def test_what_is_no_change_is_said(wrong, message):
     with pytest.raises(InputError, match=message):
         RunChange(**wrong)
+
+
+def test_a_change_has_the_same_name_in_every_version_and_run():
+    plain = '{"drop_below": null, "k": 2, "order": "as_it_is", "style": null}'
+    arm = RunChange(k=2).arm(some_run())
+    assert arm.name == f"change_{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+    assert (arm.title, arm.meaning) == ("At most 2 passages",) * 2
+    nothing = RunChange().arm(some_run())
+    assert (nothing.title, nothing.meaning) == ("Nothing changed", "")
 
 
 REVERSED = RunChange(order="reversed")
@@ -126,7 +141,46 @@ def test_the_run_of_an_arm_has_its_answers_and_its_prompts():
         found.manifest["parent"] == "child" and found.run_id == run_of_arm(child, arm.name).run_id != "child"
     )
     assert found.name == "Years, reversed"
+    assert found.manifest["options"] == {"k": 3, "change": "Reversed"} and "prompt" not in found.manifest
+    assert (found.manifest["complete"], found.manifest["cost"]) == (True, {})
+    model = json.dumps(model_facts(LLM), sort_keys=True)
+    digest = hashlib.sha256(f'["child", "{arm.name}", {model}]'.encode()).hexdigest()
+    assert found.run_id == digest[:12]
     assert found.manifest["notes"] == ["Every question was asked again with one change: Reversed.", "A note."]
+
+
+def test_another_style_is_told_with_its_prompt():
+    run = some_run().derive({"prompt": {"style": "short", "max_tokens": 9}, "options": None})
+    prompt = run_of_arm(*asked(run, RunChange(style="full"))).manifest
+    assert prompt["options"] == {"change": "Prompt style full", "style": "full"}
+    assert (prompt["prompt"]["style"], prompt["prompt"]["max_tokens"]) == ("full", 9)
+    for part in ("instruction", "closed_book", "template"):
+        assert "full sentences" in prompt["prompt"][part]
+    bare = run_of_arm(*asked(some_run(), RunChange(style="full"))).manifest
+    assert (bare["prompt"]["style"], bare["options"]["k"]) == ("full", 3)
+
+
+@pytest.mark.parametrize("unknown", [{"passages": None}, {"prompt": "none"}])
+def test_where_the_prompt_of_an_arm_is_not_known_the_passages_are_the_runs_own(unknown):
+    child, arm = asked(some_run())
+    edited = child.derive(arms=child["arms"].assign(**unknown))
+    first = run_of_arm(edited, arm).passages.head(3)
+    assert first[["passage_id", "slot"]].to_numpy().tolist() == [["a", 1], ["b", 2], ["c", 3]]
+
+
+def test_passages_without_slots_get_those_of_their_prompt():
+    run = some_run()
+    bare = run.derive(passages=run.passages.drop(columns="slot"))
+    first = run_of_arm(*asked(bare, RunChange(k=3))).passages.head(3)
+    assert first[["passage_id", "slot"]].to_numpy().tolist() == [["b", 1], ["a", 2], ["c", 3]]
+
+
+def test_passages_of_a_question_that_has_none_are_ranked_from_one():
+    child, arm = asked(some_run())
+    rest = child.derive(passages=child.passages[child.passages["query_id"].ne("q1")])
+    found = run_of_arm(rest, arm).passages
+    first = found[found["query_id"].eq("q1")]
+    assert first["retrieval_rank"].tolist() == [1.0, 2.0, 3.0] and first["is_gold"].isna().all()
 
 
 def test_compare_opens_both_and_says_what_differs(tmp_path):
@@ -159,6 +213,15 @@ def test_a_label_is_of_one_answer_and_not_of_others():
     assert same["correct"][0] and same["correct_by"][0] == "Ann"
 
 
+def test_where_nobody_judged_an_answer_nobody_judged_another_in_its_words():
+    same = ScriptedLLM(lambda request: "1901.")
+    assert run_of_arm(*asked(some_run(), llm=same)).queries["correct"].isna().all()
+    # A label of an answer that is not there.
+    lost = some_run(correct=[True, None, None], answer=[None, "1902", "1903"])
+    found = run_of_arm(*asked(lost, llm=same)).queries
+    assert found["correct"].isna().all() and list(found["reference_answers"][0]) == ["1931"]
+
+
 def test_another_model_gives_two_runs():
     child, arm = asked(some_run({"backend": "", "name": "old", "options": {}}))
     as_it_is = run_of_arm(child, ASKED_ANEW)
@@ -185,6 +248,27 @@ def test_texts_that_an_arm_edits_and_passages_that_were_not_retrieved():
     assert first["retrieval_rank"].tolist() == [4.0, 2.0] and first["is_gold"].tolist() == [True, False]
 
 
+def test_the_evidence_that_was_found_by_asking_with_each_passage_alone_is_edited_again():
+    run = some_run(question=["When did the bridge open?"] * 3, n_gold=None)
+    texts = ["The bridge did open then. It was sunny.", "Nothing.", "Nothing."] * 3
+    run = run.derive(passages=run.passages.assign(text=texts, is_gold=None))
+    llm = ScriptedLLM(lambda request: "1931" if "did open then" in request.messages[0].content else "1888")
+    (arm,) = (one for one in ARMS if one.name == "gold_sentences")
+    child = fill(run.derive({"run_id": "child"}), LossesStep(alone=True, arms=(arm,)), llm=llm)
+    # No passage says the year, and only the first one alone makes the answer right.
+    first = run_of_arm(child, "gold_sentences").passages.head(1)
+    assert first[["passage_id", "text"]].to_numpy().tolist() == [["a", "The bridge did open then."]]
+
+
+def test_an_arm_may_have_any_name_but_that_of_the_passages_on_their_own():
+    mine = Arm("aaa", "Mine", lambda one: one.passages[::-1])
+    child = fill(some_run().derive({"run_id": "child"}), LossesStep(arms=(mine,)), llm=LLM)
+    assert run_of_arm(child, "aaa").queries["answer"].tolist() == ["1931", "1932", "1933"]
+    alone = child.derive(arms=child["arms"].assign(arm="alone"))
+    with pytest.raises(InputError, match="The run has no answers of the arm 'alone'; ask it first"):
+        run_of_arm(alone, "alone")
+
+
 @pytest.mark.parametrize("name", ["none", "alone"])
 def test_an_arm_that_was_not_asked_is_said(name):
     with pytest.raises(InputError, match=f"The run has no answers of the arm '{name}'"):
@@ -207,8 +291,99 @@ def test_the_paired_test_in_words():
     ]
 
 
+NAN = float("nan")
+HELPED = (6, 0, 2.0, 8.0, 0.03125)
+UNCLEAR = (2, 1, -3.0, 5.0, 1.0)
+NET_6 = (
+    "Mine: of 8 questions that are judged, 6 became correct and 0 stopped being correct; net +6 (95 % interval +2 to +8), "
+    "p = 0.031 (exact McNemar test)."
+)
+NET_1 = (
+    "Mine: of 8 questions that are judged, 2 became correct and 1 stopped being correct; net +1 (95 % interval −3 to +5), "
+    "p = 1 (exact McNemar test)."
+)
+NET_MINUS_6 = (
+    "Mine: of 8 questions that are judged, 0 became correct and 6 stopped being correct; net −6 (95 % interval −8 to −2), "
+    "p = 0.031 (exact McNemar test)."
+)
+
+
+@pytest.mark.parametrize(
+    ("n", "asked", "counts", "p_placebo", "p_adjusted", "needed", "sentences"),
+    [
+        (8, 8, HELPED, NAN, 0.03125, None, [NET_6, "This change helps."]),
+        (8, 8, HELPED, NAN, 0.03125, 40, [NET_6, "This change helps."]),
+        (8, 1, (0, 6, -8.0, -2.0, 0.03125), NAN, 0.03125, None, [NET_MINUS_6, "This change harms."]),
+        (8, 8, UNCLEAR, NAN, 1.0, None, [NET_1, "Chance alone could give this."]),
+        (8, 8, UNCLEAR, NAN, 1.0, 1200,
+         [NET_1, "Chance alone could give this. About 1,200 questions would tell."]),
+        (8, 8, HELPED, 0.25, 0.5, None,
+         [NET_6, "Chance alone could give this. Against a change that should not matter, p = 0.25; over all changes that "
+                 "were tried, p = 0.5."]),
+        (8, 0, (0, 0, 0.0, 0.0, 1.0), NAN, 1.0, None, ["Mine: no prompt is changed."]),
+        (0, 0, (0, 0, NAN, NAN, NAN), NAN, NAN, None,
+         ["Mine: no answer can be judged; references or labels are needed."]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_change(n, asked, counts, p_placebo, p_adjusted, needed, sentences):
+    fixed, broken, low, high, p_value = counts
+    fix = Fix("mine", n, asked, fixed, broken, low, high, p_value, p_placebo, NAN, p_adjusted, needed, None)
+    assert said(Arm("mine", "Mine", lambda one: one.passages), fix) == sentences
+
+
 def test_other_passages_are_found_by_their_words():
     found = Elsewhere(some_run()).find("1932", frozenset({"The year 1931."}))
     assert [one.text for one in found] == ["The year 1932."]
     assert Elsewhere(some_run()).find("1931", frozenset({"The year 1931."})) == ()
     assert Elsewhere(some_run()).find("xyz") == ()
+    # "The year" is in all nine of them.
+    assert len(Elsewhere(some_run()).find("the year")) == 5
+    assert len(Elsewhere(some_run()).find("the year", n=20)) == 9
+
+
+@pytest.mark.parametrize("text", ["Red apple.", "Blue sky."])
+def test_a_word_in_half_of_the_passages_is_found_though_it_scores_nothing(text):
+    queries = pd.DataFrame({"query_id": ["q"], "question": ["Which?"], "answer": ["This."]})
+    passages = pd.DataFrame(
+        {
+            "query_id": "q",
+            "passage_id": ["a", "b"],
+            "text": ["Red apple.", "Blue sky."],
+            "retrieval_rank": [1, 2],
+        }
+    )
+    run = Run.create({"source": "live"}, queries=queries, passages=passages)
+    assert [one.text for one in Elsewhere(run).find(text)] == [text]
+
+
+def test_a_known_passage_takes_no_others_place():
+    elsewhere = Elsewhere(some_run())
+    (best,) = elsewhere.find("the year 1932", n=1)
+    assert best.text == "The year 1932."
+    second = elsewhere.find("the year 1932", frozenset({best.text}), n=1)
+    assert len(second) == 1 and second[0].text != best.text
+
+
+def test_found_passages_have_their_titles_and_are_distinct():
+    run = some_run()
+    texts = [
+        "Stone bridge.",
+        "Iron gate.",
+        " ",
+        "Stone bridge.",
+        None,
+        None,
+        "Green hill.",
+        "Blue sea.",
+        "Red sun.",
+    ]
+    titles = ["Of stone", None, ""] * 3
+    gold = pd.DataFrame(
+        {"query_id": ["q1"], "passage_id": ["d"], "title": ["Gold"], "text": ["Wooden door."]}
+    )
+    elsewhere = Elsewhere(run.derive(passages=run.passages.assign(title=titles, text=texts), gold=gold))
+    found = elsewhere.find("stone, iron or wooden")
+    assert {(one.passage_id, one.title, one.text) for one in found} == {
+        ("a", "Of stone", "Stone bridge."), ("b", "", "Iron gate."), ("d", "Gold", "Wooden door."),
+    }  # fmt: skip
+    assert len(found) == 3
