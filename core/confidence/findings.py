@@ -133,7 +133,7 @@ def _pass(analysis: ConfidenceAnalysis) -> list[Finding]:
     chance = hypergeom(len(q), of, n_passing)
     p_value = min(1.0, 2 * float(min(chance.cdf(n), chance.sf(n - 1))))
     expected, threshold = of * n_passing / len(q), f"the threshold {analysis.weighting.threshold:g}"
-    interval, pass_ = wilson_interval(n / of, of), "passes" if n == 1 else "pass"
+    interval, pass_ = wilson_interval(n / of, of), "passes" if 1 in (n, of) else "pass"
     # What passes is what there is to read, also where it is good how few pass.
     ids = tuple(q[wrong & passes].sort_values("confidence", ascending=False, kind="stable")["query_id"])
     reads = "with an incorrect answer that passes the threshold"

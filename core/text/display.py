@@ -120,7 +120,7 @@ def needed(n: int | None) -> str:
         return "the difference is nil, so more questions would not help"
     if not n:
         return "too few questions to tell"
-    return f"about {n:,} questions would be needed to tell"
+    return f"about {count(n, 'question')} would be needed to tell"
 
 
 def duration(seconds: float) -> str:

@@ -205,7 +205,8 @@ def spelled(words: str) -> float:
         elif atom in _SCALE:
             last = _SCALE[atom]
             group = section + current
-            total = min((total + group) * last if 0 < total < last else total + (group or 1) * last, _LARGEST)
+            multiplies = 0 < total < last or (total == last and not group)  # a million million
+            total = min((total + group) * last if multiplies else total + (group or 1) * last, _LARGEST)
             section = current = 0.0
         else:  # linh, lẻ: a zero; rưỡi: half of the last
             filled = True

@@ -21,6 +21,8 @@ from core.stats import (
     auroc_p_value,
     bootstrap_interval,
     cases_needed,
+    clustered_interval,
+    correlation,
     correlations,
     e_aurc,
     holm,
@@ -33,6 +35,7 @@ from core.stats import (
     poisson_binomial_tail,
     prr,
     risk_coverage,
+    significance,
     wilson_interval,
 )
 from core.text.display import needed
@@ -103,6 +106,53 @@ def test_a_share_has_wilsons_interval_even_of_one_case():
     hits = [True, False, False, True, False]
     assert mean_in_unit(hits, share=True) == (0.4, *wilson_interval(0.4, 5))
     assert mean_in_unit([1], share=True) == (1.0, *wilson_interval(1.0, 1))
+
+
+# The normal quantile over Student's of one degree of freedom fewer than there are clusters: 2, 3, 4 of them.
+FEW_2, FEW_3, FEW_4 = 1.959964 / 12.706205, 1.959964 / 4.302653, 1.959964 / 3.182446
+
+
+@pytest.mark.parametrize(
+    ("hits", "cases", "worth"),
+    [
+        ([1], [2], 1),  # one cluster: one case, whatever its size
+        ([3, 0], [4, 0], 1),  # no case, no cluster
+        ([0], [3], 1),
+        ([3], [3], 1),
+        # Share ½, variance 2/1 · (¼ + ¼) / 2² = ¼: worth ¼ / ¼.
+        ([1, 0], [1, 1], 1 * FEW_2**2),
+        # Share ½, variance 4/3 · 1 / 4² = 1/12: worth ¼ · 12.
+        ([1, 1, 0, 0], [1] * 4, 3 * FEW_4**2),
+        # Sizes 1 and 3, all alike: 4² / (1 + 9).
+        ([0, 0], [1, 3], 1.6 * FEW_2**2),
+        ([1, 3], [1, 3], 1.6 * FEW_2**2),
+        # No cluster differs in its share.
+        ([1, 1, 1], [2, 2, 2], 6 * FEW_3**2),
+        # Share 1/3, variance 3/2 · ((4/3)² + (2/3)² + (2/3)²) / 6² = 1/9: worth 2/9 · 9.
+        ([2, 0, 0], [2, 2, 2], 2 * FEW_3**2),
+        # Share 1/5, variance 2/1 · ((8/10)² + (8/10)²) / 5² = 0.1024: worth 0.16 / 0.1024.
+        ([1, 0], [1, 4], 1.5625 * FEW_2**2),
+        # More alike than by chance, 0.249375 / (4/3 · 0.75 / 40²) = 399: no more than there are.
+        ([5, 5, 5, 6], [10] * 4, 40),
+    ],
+)
+def test_clustered_cases_are_worth_fewer_and_their_share_has_the_exact_interval(hits, cases, worth):
+    share = sum(hits) / sum(cases)
+    low, high = clustered_interval(hits, cases)
+    # Clopper and Pearson: the quantiles of beta distributions.
+    assert low == pytest.approx(scipy_stats.beta.ppf(0.025, share * worth, worth + 1 - share * worth)
+                                if share else 0, rel=1e-5)  # fmt: skip
+    assert high == pytest.approx(scipy_stats.beta.ppf(0.975, share * worth + 1, worth - share * worth)
+                                 if share < 1 else 1, rel=1e-5)  # fmt: skip
+
+
+def test_the_level_of_a_clustered_interval_and_none_without_cases():
+    # As above, of 90 %: Student's 0.95 quantile of 3 degrees of freedom.
+    worth = 3 * (1.644854 / 2.353363) ** 2
+    expected = [scipy_stats.beta.ppf(0.05, worth / 2, worth / 2 + 1),
+                scipy_stats.beta.ppf(0.95, worth / 2 + 1, worth / 2)]  # fmt: skip
+    assert clustered_interval([1, 1, 0, 0], [1] * 4, 0.9) == pytest.approx(expected, rel=1e-5)
+    assert np.isnan([clustered_interval([], []), clustered_interval([0, 0], [0, 0])]).all()
 
 
 # Bootstrap
@@ -190,6 +240,13 @@ def test_paired_permutation_with_random_flips():
     assert paired_permutation_test(a, a) == 1
     with_gaps = np.r_[a, NAN], np.r_[b, 3.0]
     assert paired_permutation_test(*with_gaps) == p
+
+
+@pytest.mark.parametrize("cells", [1, 12, 13, 100])
+def test_all_sign_flips_are_counted_once_however_many_are_tried_at_a_time(cells, monkeypatch):
+    monkeypatch.setattr(significance, "CELLS", cells)
+    differences = [4, -1, 2, 3, 5, 1]
+    assert paired_permutation_test(differences, [0] * 6) == float(sign_flip(differences))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=80))
@@ -351,6 +408,28 @@ def test_correlations_of_rare_values_are_tested_exactly():
     assert found == pytest.approx(exact, abs=0.03) and scipy_stats.spearmanr(a, b).pvalue < 0.02
 
 
+def test_most_pairs_are_settled_by_a_tenth_of_the_draws():
+    data = mixed()[:, 1:4]
+    near, far = correlations(data).pearson.p_value[[0, 1], [1, 2]]
+    # (1 + extreme) / (1 + draws), of 9,999 draws and of 999.
+    assert near == 1 / 10_000 and far > 0.1 and far * 1_000 == pytest.approx(round(far * 1_000), abs=1e-9)
+    by_default, zero = (correlations(data, 99, *seed).pearson.p_value for seed in ((), (0,)))
+    np.testing.assert_array_equal(by_default, zero)
+
+
+def test_only_the_rare_values_of_the_rarer_column_are_dealt():
+    class Deal:
+        def sums(self, few, of, draws):
+            return few.tolist(), of.tolist(), draws
+
+    unit = np.array([[1.0, 2], [1, 3], [1, 4], [1, 5], [2, 6], [1, 6], [-3, 6]])
+    many = unit[:, 1].tolist()
+    for i, j in ((0, 1), (1, 0)):
+        assert correlation._few(unit, [2, 4], i, j, Deal(), 9) == ([1, -4], many, 9)
+    # Of as many in both, those of the first; off 6, its commonest.
+    assert correlation._few(unit, [4, 4], 1, 0, Deal(), 9)[0] == [-4, -3, -2, -1]
+
+
 def test_permutation_p_values_of_small_data_are_those_of_all_orders():
     x = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 40.0])
     y = np.array([3, 1, 2, 2, 5, 4, 6, 9, 8, 50.0])
@@ -435,6 +514,13 @@ def test_equal_trials_are_binomial(n):
     assert poisson_binomial_interval(p, 0.9) == pytest.approx(scipy_stats.binom.interval(0.9, n, 0.3))
 
 
+@pytest.mark.parametrize("n", [1_000, 1_001, 2_048])
+def test_all_of_many_trials_may_succeed(n):
+    assert poisson_binomial_tail(np.ones(n), n) == pytest.approx(1)
+    assert poisson_binomial_tail(np.full(n, 0.9999), n) == pytest.approx(0.9999**n)
+    assert poisson_binomial_interval(np.ones(n)) == (n, n) and poisson_binomial_tail(np.ones(n), n + 1) == 0
+
+
 def test_tiny_tails_keep_their_digits():
     assert poisson_binomial_tail([1e-9] * 3, 3) == pytest.approx(1e-27)
     assert poisson_binomial_tail([0, 1, 1, 0.5], 3) == 0.5 and poisson_binomial_tail([0, 1, 1], 3) == 0
@@ -490,6 +576,12 @@ def test_risk_and_coverage_by_hand():
     best, found = (1 / 3 + 1 / 2) / 4, (0.25 + 1 / 3 + 0.5) / 4
     assert e_aurc([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx(found - best)
     assert prr([0.5, 0.9, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx((0.5 - found) / (0.5 - best))
+
+
+@pytest.mark.parametrize(("answers", "coverage"), [(0, []), (1, [1]), (2, [0.5, 1])])
+def test_risk_and_coverage_of_few_answers(answers, coverage):
+    found = risk_coverage([0.3] * answers, [0.75] * answers)
+    assert [one.tolist() for one in found] == [coverage, [0.25] * answers]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))

@@ -157,6 +157,8 @@ def test_too_few_labels_keep_the_default(n_right, n_wrong):
     signals = np.random.default_rng(6).random((n_right + n_wrong, 3))
     found = calibrate_weights(made(signals, [1] * n_right + [0] * n_wrong), Weighting(), **QUICK)
     assert found.best is None and found.learned == ()
+    n = n_right + n_wrong
+    assert (found.n, found.n_correct, found.n_questions) == (n, n_right, n)
     assert found.reason == (
         f"too few labels: {n_right} questions with a correct and {n_wrong} with a wrong answer, "
         "at least 10 of each are needed"
@@ -264,6 +266,14 @@ def test_each_confidence_has_a_threshold_of_its_own():
     # 0.595 is 0.60 and passes; from 0.65 on that correct answer fails.
     assert (accuracy.a, accuracy.b) == pytest.approx((1, 2 / 3))
     assert (brier.difference, brier.p_value, ranking.difference) == (0, 1, 0)
+
+
+def test_what_differs_in_the_ninth_place_is_told_apart_and_in_the_tenth_is_not():
+    right = np.array([0.0, 0, 1, 1])
+    apart, equal = (np.array([0.5, 0.5, 0.5 + more, 0.5 + more]) for more in (4e-9, 4e-10))
+    for one, other in ((apart, equal), (equal, apart)):
+        ranking = compare_confidences(one, other, right, (0.6, 0.6))[2]
+        assert (ranking.a, ranking.b) == ((1, 0.5) if one is apart else (0.5, 1))
 
 
 def test_the_same_confidence_twice_and_no_answers():

@@ -15,6 +15,7 @@ from core.errors import InputError
 from core.llm import CompletionCache, open_llm
 from core.llm.types import Completion
 from core.pipeline import ModelChoice, fill, plan_steps
+from core.pipeline.rows import questions_of
 from core.run import Run
 from tests.scripted import ScriptedLLM
 
@@ -209,6 +210,74 @@ def test_another_model_is_asked_and_its_own_signals_stay_its_own(embedder):
     quiet = fill(again, QUIET)
     assert column(quiet, "llm_score") == [0.75]
     assert quiet.manifest["steps"]["confidence"]["options"]["stated_confidence"] is False
+
+
+MODEL, OTHER = {"name": "one"}, {"name": "other"}
+OWN = {"model": MODEL, "tries": 1, "options": {"given": []}}
+SIGNALS = {"query_id": ["q1", "q2"], "similarity": [0.5, None], "llm_score": [0.25, 0.75]}
+
+
+def on_run(before, model=MODEL, **columns):
+    """The step on a run of two questions whose signals a step before has left, or a file."""
+    run = run_of([["alpha"], ["alpha"]], signals=SIGNALS, **columns)
+    run = run.derive({"steps": {"confidence": before}} if before else {})
+    return run, module._OnRun(True, run, model)
+
+
+@pytest.mark.parametrize(
+    ("before", "model", "stated"),
+    [
+        (OWN, MODEL, {"q1": 0.25, "q2": 0.75}),
+        (OWN, None, {"q1": 0.25, "q2": 0.75}),  # no model is asked now
+        # What another model said is dropped, and with it the row of which nothing else is known.
+        (OWN, OTHER, {"q1": None}),
+        ({**OWN, "options": {"given": ["llm_score"]}}, OTHER, {"q1": 0.25, "q2": 0.75}),
+        (None, OTHER, {"q1": 0.25, "q2": 0.75}),  # of a file
+    ],
+)
+def test_what_is_kept_of_the_signals_that_are_there(before, model, stated):
+    run, step = on_run(before, model)
+    kept = step.kept(run)["signals"]
+    found = {
+        one: None if pd.isna(value) else value
+        for one, value in zip(kept["query_id"], kept["llm_score"], strict=True)
+    }
+    assert found == stated and kept["similarity"].iloc[0] == 0.5
+
+
+def test_each_time_that_a_reply_cannot_be_read_is_one_try_more():
+    run, step = on_run(OWN)
+    question = questions_of(run)("q1")
+    assert step.facts(run) == {"tries": 1, "notes": []} and not step.tell()
+    for reply, tries in (
+        (Completion.failed("too long"), 1),
+        (Completion('{"confidence": 0.5}', "stop", 1, 1, 0.1), 1),
+        (Completion("no idea", "stop", 1, 1, 0.1), 2),
+    ):
+        step.rows(question, {(STATED_CONFIDENCE, 1): reply})
+        assert step.facts(run)["tries"] == tries and step.tell() == (tries == 2)
+    # What another process met counts here, too.
+    run, step = on_run(OWN)
+    step.hear(False)
+    assert step.facts(run)["tries"] == 1
+    step.hear(True)
+    assert step.facts(run)["tries"] == 2 and on_run(None)[1].facts(run)["tries"] == 0
+
+
+def test_answers_without_a_stated_confidence_are_counted():
+    run = run_of([["alpha"]] * 3, signals={"query_id": ["q1"], "llm_score": [0.5]})
+    step = module._OnRun(True, run.derive({"steps": {"confidence": OWN}}), MODEL)
+    assert step.facts(run)["notes"] == [
+        "2 answers have no stated confidence yet; run the step again to ask again."
+    ]
+
+
+def test_of_signals_that_a_file_gave_no_row_is_written():
+    every = {"options": {"given": ["similarity", "lexical", "llm_score"]}}
+    run, step = on_run(every)
+    assert step.rows(questions_of(run)("q1"), {}) == {} and step.missing(run) == []
+    run, step = on_run({"options": {"given": ["similarity", "lexical"]}})
+    assert step.rows(questions_of(run)("q1"), {}) == {"signals": [{"query_id": "q1", "llm_score": 0.25}]}
 
 
 @pytest.mark.parametrize("given", [None, 3, "similarity", ["odd"], {"similarity": 1}])

@@ -1,5 +1,6 @@
 """What labelled answers teach: weights, a comparison on other answers, a map, and the file."""
 
+import hashlib
 import random
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 import core.confidence.learning
 from core.calibration.saved import digest
 from core.confidence import WEIGHTS, Method, Weighting, calibrate_weights, labelled_run, learn
+from core.confidence.labelled import teaches
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
@@ -97,6 +99,29 @@ def test_what_is_compared_is_what_is_kept_though_another_has_a_higher_auroc(monk
     assert found.proposed is kept and found.method.weighting.weights == kept.weights
 
 
+def test_how_often_is_drawn_unless_told(monkeypatch):
+    rows, drawn = planted(6, 40), {}
+    few = calibrate_weights(rows, Weighting(), *QUICK)
+    monkeypatch.setattr(
+        core.confidence.learning, "calibrate_weights", lambda *given: drawn.update(of=given) or few
+    )
+    learn(rows, Weighting())
+    assert drawn["of"][2:] == (2_000, 500)
+
+    def once(sample, statistic, n_resamples, *rest):
+        drawn["gain"] = n_resamples
+        return (0.0, 0.0)
+
+    def each(sample, statistic, n_values, n_refits, *rest):
+        drawn["weights"] = n_refits
+        return [(0.0, 0.0)] * n_values
+
+    monkeypatch.setattr("core.confidence.weights.bootstrap_interval", once)
+    monkeypatch.setattr("core.confidence.weights.bootstrap_intervals", each)
+    calibrate_weights(rows, Weighting())
+    assert (drawn["gain"], drawn["weights"]) == (2_000, 500)
+
+
 def test_confidences_are_in_the_order_of_the_rows():
     rows = planted(5, 60)
     order = random.Random(5).sample(range(60), 60)
@@ -145,6 +170,21 @@ def test_half_of_the_questions_teach_and_all_answers_to_one_are_on_the_same_side
     teaching = labelled_run(Diagnosis(run), teaching=True)
     assert 20 < teaching.n < 80 and all(teaching.questions.count(one) == 2 for one in teaching.questions)
     assert labelled_run(Diagnosis(run), teaching=True).questions == teaching.questions
+
+
+def test_which_questions_teach_is_told_by_their_digest_alone():
+    # The tenth of the hexadecimal digits is the lower half of the fifth byte.
+    asked = [f"Question {i}?" for i in range(12)]
+    expected = [hashlib.sha256(one.encode()).digest()[4] % 2 == 0 for one in asked]
+    assert [teaches(one) for one in asked] == expected and 0 < sum(expected) < 12
+
+
+def test_what_was_left_out_is_said():
+    rows = made(np.zeros((2, 3)), [1, 0])
+    assert rows.n == 2 and rows.left_out("; ") == ""
+    said = replace(rows, n_unlabelled=1_200, n_without_signal=1).left_out("; ")
+    assert said == "; 1,200 without a label, 1 without all signals left out"
+    assert replace(rows, n_without_signal=2).left_out(" ") == " 2 without all signals left out"
 
 
 def test_a_run_without_labels_teaches_nothing():

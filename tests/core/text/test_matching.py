@@ -89,6 +89,8 @@ def test_another_amount_is_wrong(answer, reference):
         ("After the new moon or full moon", ["full moon"], False),
         ("a full moon or a new moon", ["full moon"], False),
         ("new or full moon", ["full moon"], False),
+        ("a new moon or the full moon", ["full moon"], False),
+        ("the full moon", ["full moon"], True),
         ("16 or 24 days", ["24 days"], False),
         ("26 July 1866 or 27 July 1866", DAY, False),
         ("trăng non hoặc trăng tròn", ["trăng tròn"], False),
@@ -187,6 +189,16 @@ ZH = "毕昇发明活字和乔维岳修建船闸，哪件事更早？"
 def test_a_comparison_is_judged_by_its_claim(question, references, right, wrong):
     assert [a for a in right if not is_correct(a, references, question)] == []
     assert [a for a in wrong if is_correct(a, references, question)] == []
+
+
+def test_a_negation_is_about_what_stands_close_behind_it_else_about_what_stands_ahead():
+    # The third word behind the negation is close, the fourth is not.
+    assert chosen(CANALS, "Panama, and not the old Suez") == "the Panama Canal"
+    assert chosen(CANALS, "Panama did not open before old Suez") == "the Suez Canal"
+    assert chosen(CANALS, "Suez did not open as early in that century as Panama") == "the Panama Canal"
+    # Of two ahead, the nearer one; what stands in another clause is neither.
+    assert chosen(CANALS, "Suez and Panama did not") == "the Suez Canal"
+    assert chosen(CANALS, "Suez, Panama: not so") == ""
 
 
 def test_an_answer_beside_the_options_is_compared_as_any_other():

@@ -59,6 +59,16 @@ def test_phrases_are_the_longest_that_a_passage_says():
     ]  # fmt: skip
 
 
+def test_names_and_numbers_are_told_before_other_words():
+    # The four words that passage 3 says in a row are neither; of three phrases two are told.
+    said = origins("a fire destroyed the mill of Anna Lund in 1995", [], PASSAGES)
+    assert said == "“Anna Lund” occurs in no passage; “1995” in passage 3."
+    # Of two without a name or number the longer one; a single word is not told beside it.
+    said = origins("fire destroyed the mill and men", [], PASSAGES)
+    assert said == "“fire destroyed the mill” occurs in passage 3."
+    assert origins("men", [], PASSAGES) == "“men” occurs in passage 1."
+
+
 def test_numbers_are_compared_by_value_and_words_by_stem():
     (found,) = phrases("fifteen arches", ["The bridge has 15 arch spans."])
     assert (found.text, found.places) == ("fifteen arches", (0,))
@@ -90,6 +100,24 @@ def test_a_snippet_is_where_most_of_the_words_that_matter_are():
     # A short text is whole, one without such words is shown from its beginning.
     assert snippet("Work began.", {}) == [("", "Work began.")]
     assert snippet(words, {}, 60)[0][1].startswith("The mill of the town burned.")
+
+
+def test_a_snippet_at_either_end_of_a_text_is_cut_at_one_side():
+    # 20 letters with eight on each side of the year: no word is cut, and the end of the text is shown.
+    wanted = {"reference": {"#1893"}}
+    assert snippet("a " * 200 + "opened in 1893 by her", wanted, 20) == [
+        ("", "… in "), ("reference", "1893"), ("", " by her"),
+    ]  # fmt: skip
+    assert snippet("In 1893 it opened. " + "a " * 200, wanted, 20) == [
+        ("", "In "), ("reference", "1893"), ("", " it opened. …"),
+    ]  # fmt: skip
+    assert snippet("", wanted) == []
+
+
+def test_ideographs_are_twice_as_wide_as_letters():
+    # Six letters wide is three ideographs; one that is left out is told, too.
+    assert snippet("水火郭河海", {"answer": {"郭"}}, 6) == [("", "… 火"), ("answer", "郭"), ("", "河 …")]
+    assert snippet("水火郭", {"answer": {"郭"}}, 6) == [("", "水火"), ("answer", "郭")]
 
 
 def test_a_text_without_blanks_is_cut_anyway():

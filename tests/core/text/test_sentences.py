@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.sentences import sentence_spans
+from core.text.sentences import inside_brackets, read_span, sentence_spans
 
 
 def sentences(text):
@@ -36,6 +36,7 @@ ENGLISH = [
     "In 1995.|The 2nd came.|He was no. 3 on 4. May.",
     "The node.js file runs.|iPhones sell well",
     "vitamin C.|The rest is water.",
+    "It ended on 14. May 1990.|He counted to 100.|May came.|On the 4. he left.",
 ]
 VIETNAMESE = [
     "Hà Nội là thủ đô.|Thành phố có 8,5 triệu dân.",
@@ -86,6 +87,62 @@ def test_a_line_broken_to_fit_the_page_goes_on():
     ]
     # What follows an item without being set in is no part of it.
     assert sentences(f"- {first}\nGrey left") == [f"- {first}", "Grey left"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("It needs heat,", "- water"),  # a list item begins
+        ("# Causes,", "heat and cold"),  # a heading ends
+        ("It rained.", "then it stopped"),
+        ("The causes:", "heat and cold"),
+        ("It rained. [1]", "then it stopped"),
+    ],
+)
+def test_what_begins_or_ends_a_block_is_not_joined_to_the_next_line(first, second):
+    assert sentences(f"{first}\n{second}") == [first, second]
+
+
+@pytest.mark.parametrize(
+    "joined", ["It rained\nthen it stopped", "It needs heat,\nWater and salt", "水，\n火"]
+)
+def test_a_line_goes_on_in_small_letters_and_behind_a_comma(joined):
+    assert sentences(joined) == [joined]
+
+
+@pytest.mark.parametrize(
+    ("written", "span"),
+    [
+        ("3:10", (3, 10)), ("0:0", (0, 0)), ("123456789:1", (123456789, 1)), ("1234567890:1", None),
+        ("3-10", None), ("3:", None), (" 3:10", None), ("٣:٤", None), ("", None), (None, None), (3, None),
+        (("3", "10"), None),
+    ],
+)  # fmt: skip
+def test_a_span_is_read_as_it_is_written(written, span):
+    assert read_span(written) == span
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("", ""),
+        ("a (b) c", "..##..."),
+        ("a (b [c] d)", "..########."),
+        ("a (b", "...."),  # never closed
+        ('a "b" c', "..##..."),
+        ('"b" c', "....."),  # a whole sentence
+        ('a. "b" c', "........"),
+        ("a (b]", "....."),
+    ],
+)
+def test_what_is_inside_brackets(text, inside):
+    assert inside_brackets(text) == [mark == "#" for mark in inside]
+
+
+def test_a_long_aside_is_a_text_of_its_own():
+    longest = "a (" + "b" * 239 + ")"
+    assert inside_brackets(longest) == [False, False] + [True] * 240 + [False]
+    assert not any(inside_brackets("a (" + "b" * 240 + ")"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000"])
