@@ -75,6 +75,15 @@ def test_related_passages_and_those_that_hold_the_answer_are_not_added():
         assert sorted(one.text for one in added) == ["d one", "redder"]
 
 
+def test_a_question_with_many_passages_gets_as_many_more():
+    many = {
+        name: (name, [(f"{name} {i}", GOLD if i == 1 else OTHER) for i in range(1, n + 1)])
+        for name, n in (("a", 300), ("b", 400))
+    }
+    shown = designed(run_of(many), 1).tests["a"][ADDED]
+    assert len(shown) == 600 and sum(one.query_id == "b" for one in shown) == 300
+
+
 def test_reference_answers_count_as_answers():
     run = run_of(PLAIN)
     queries = run.queries.assign(reference_answers=[["b one"], None, None])

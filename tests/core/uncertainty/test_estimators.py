@@ -24,7 +24,14 @@ from core.uncertainty.measures import (
     p_true,
     semantic_entropy,
 )
-from core.uncertainty.similarity import agreement, cosine, jaccard, mean_off_diagonal, typical_agreement
+from core.uncertainty.similarity import (
+    agreement,
+    content,
+    cosine,
+    jaccard,
+    mean_off_diagonal,
+    typical_agreement,
+)
 from core.uncertainty.spectral import (
     answer_eccentricity,
     degree_uncertainty,
@@ -169,6 +176,13 @@ def test_consensus_takes_the_first_of_equals():
         consensus(np.empty((0, 3)))
 
 
+def test_numbers_tell_answers_apart_only_where_each_has_one_that_the_other_lacks():
+    texts = ["fell 1914", "fell 1920", "fell", "fell 1914 or 1915"]
+    apart = {(0, 1), (1, 3)}  # 1914 and 1920, 1920 and both others
+    expected = [[float((min(i, j), max(i, j)) not in apart) for j in range(4)] for i in range(4)]
+    assert content(texts).tolist() == expected
+
+
 def test_cosine_has_no_negative_weights_and_survives_zeros():
     assert cosine([[1, 0], [-1, 0], [0, 0]]).tolist() == np.eye(3).tolist()
 
@@ -210,6 +224,13 @@ def test_every_group_holds_what_its_first_is_equivalent_to(graph):
     firsts = [int(np.argmax(ids == number)) for number in range(ids.max() + 1)]
     for i, number in enumerate(ids):
         assert same[i, firsts[number]] and not any(same[i, first] for first in firsts[:number] if first < i)
+
+
+@pytest.mark.parametrize("wrong", [1, [1, 0, 1], [[1, 0]], [[[1, 0]]]])
+def test_groups_need_a_square_matrix(wrong):
+    for groups in (greedy_clusters, order_dependence):
+        with pytest.raises(ValueError, match=r"equivalence must be a square matrix, got shape \("):
+            groups(wrong)
 
 
 def test_entailment_must_go_both_ways():
@@ -306,8 +327,9 @@ def test_less_likeness_is_more_uncertainty(graph):
 
 def test_both_directions_are_averaged_and_nonsense_is_refused():
     assert degree_uncertainty([[0.3, 1.0], [0.0, 0.9]]) == 0.25
-    with pytest.raises(ValueError, match="square"):
-        sum_eigen([[1.0, 0.0]])
+    for other in (1.0, [1.0], [[1.0, 0.0]]):
+        with pytest.raises(ValueError, match="square"):
+            sum_eigen(other)
     for bad in (NAN, -0.1, 1.1):
         with pytest.raises(ValueError, match="from 0 to 1"):
             sum_eigen([[1.0, bad], [bad, 1.0]])

@@ -81,6 +81,9 @@ def test_empty_and_failed_answers_are_left_out_and_nothing_is_undefined_not_sure
 def test_it_stops_early_and_says_what_that_saved():
     llm, found = ask(lambda request: "A", n_samples=20, stop_width=0.3)
     assert llm.calls == found.metadata["n_calls"] == 10 and found.metadata["n_saved"] == 10
+    # Eight of eight: Wilson's interval is 1.96² / (8 + 1.96²) = 0.32 wide; of five, 0.43.
+    llm, all_of_them = ask(lambda request: "A", n_samples=8, stop_width=0.35)
+    assert llm.calls == all_of_them.metadata["n_calls"] == 8 and all_of_them.metadata["n_saved"] == 0
     _, wide = ask(lambda request: "A" if request.seed % 2 else "B", n_samples=20, stop_width=0.01)
     assert wide.metadata["n_saved"] == 0
 

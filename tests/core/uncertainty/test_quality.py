@@ -83,3 +83,9 @@ def test_the_band_holds_the_curve():
     assert coverage.tolist() == expected[0].tolist() and risk.tolist() == expected[1].tolist()
     assert (low <= risk).all() and (risk <= high).all() and (high > low).all()
     assert all(part.size == 0 for part in risk_coverage_band([math.nan], [1.0]))
+
+
+def test_an_estimator_without_values_comes_after_one_that_is_always_wrong():
+    opposite = [1.0, 2.0, 3.0, 4.0]
+    board = leaderboard({"absent": 4 * [math.nan], "opposite": opposite}, [0, 0, 1, 1])
+    assert [one.name for one in board] == ["opposite", "absent"] and board[0].auroc[0] == 0

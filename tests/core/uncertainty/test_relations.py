@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,8 @@ from core.uncertainty.step import UncertaintyStep
 from tests.core.claims.verifiers.test_nli import LABELS, logits, write
 from tests.scripted import ScriptedLLM
 
-ANSWERS = {1: "alpha", 2: "beta", 3: "gamma"}
-SAME = {"alpha", "beta"}  # entail each other; gamma contradicts both
+ANSWERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
+SAME = {"alpha", "beta"}  # entail each other; the others contradict both
 
 
 class Scoring(ScriptedLLM):
@@ -29,8 +30,10 @@ class Scoring(ScriptedLLM):
     def __init__(self, rule):
         super().__init__(rule)
         self.capabilities = replace(self.capabilities, answer_logprob=True)
+        self.scored = []
 
     def score(self, messages, answers):
+        self.scored += messages
         return [(math.log({"True": 0.6, "False": 0.2}[answer]),) for answer in answers]
 
 
@@ -45,7 +48,7 @@ def run_of(answer="alpha"):
     return Run.create({"source": "upload"}, queries=queries, passages=passages)
 
 
-def judge(request):
+def judge(request, same=SAME):
     """A sample by its seed, or the verdict on every statement of a prompt."""
     lines = request.messages[-1].content.split("\n\n")
     if not any(line.startswith("Statement 1: ") for line in lines):
@@ -53,7 +56,7 @@ def judge(request):
     given = [line.partition(": ") for line in lines if line.startswith(("Answer: ", "Statement "))]
     read = {name: json.loads(text) for name, _, text in given}
     said = {
-        name.removeprefix("Statement "): "ENTAILED" if {text, read["Answer"]} <= SAME else "CONTRADICTED"
+        name.removeprefix("Statement "): "ENTAILED" if {text, read["Answer"]} <= same else "CONTRADICTED"
         for name, text in read.items()
         if name.startswith("Statement ")
     }
@@ -107,6 +110,15 @@ def test_p_true_is_scored_where_the_back_end_can():
     assert values(found)["p_true"] == pytest.approx(0.75)
 
 
+def test_whether_an_answer_is_true_is_asked_in_its_own_script():
+    llm = Scoring(judge)
+    fill(run_of("阿姆斯特丹"), UncertaintyStep(samples=2, entailment="judge"), llm=llm)
+    ((system, user),) = {tuple(messages) for messages in llm.scored}
+    assert user.content == 'Passage: "Text."\n\nQuestion: "Which?"\n\nPossible answer: "阿姆斯特丹"'
+    assert (system.role, user.role) == ("system", "user")
+    assert system.content.endswith("True or False? Reply with that word alone.")
+
+
 def test_the_stated_confidence_is_that_of_the_signals():
     sampled = fill(run_of(), UncertaintyStep(samples=3), llm=ScriptedLLM(judge))
     assert "verbalised" not in values(sampled)
@@ -141,6 +153,20 @@ def test_another_judge_compares_anew(tmp_path):
         assert row.entailment == pytest.approx(shares[1] / shares.sum(), abs=1e-5)
 
 
+def test_the_same_judge_compares_only_new_samples_and_another_all():
+    step, contrary = partial(UncertaintyStep, entailment="judge"), partial(judge, same=set())
+    three = fill(run_of(), step(samples=3), llm=ScriptedLLM(judge))
+    four = fill(three, step(samples=4), llm=ScriptedLLM(contrary))
+    checks = four["sample_checks"].set_index(["premise", "hypothesis"])
+    # Of four different answers, 12 ordered pairs; those with s4 are new.
+    assert len(checks) == 12 and checks.index.is_unique
+    alike = checks[checks["entailment"] == 1]
+    assert {*alike.index} == {("baseline", "s2"), ("s2", "baseline")}
+    for name in ("another", "third"):  # before and after the first by the alphabet
+        anew = fill(four, step(samples=4), llm=ScriptedLLM(contrary, name=name))["sample_checks"]
+        assert len(anew) == 12 and set(anew["judge"]) == {f"judge:{name}"} and not anew["entailment"].any()
+
+
 def test_a_model_that_cannot_be_loaded_costs_no_sample(tmp_path):
     llm = ScriptedLLM(judge)
     with pytest.raises(BackendError, match="cannot be loaded"):
@@ -162,3 +188,8 @@ def test_every_sentence_of_the_answer_is_checked_and_refusals_are_not():
     found = relations([answer, *samples.values()], ["baseline", *samples], known)
     np.testing.assert_array_equal(found.contradiction, [[0.0, 0.0, np.nan], [0.0, 1.0, np.nan]])
     assert found.entailment[3].tolist() == [0.0, 0.0, 0.0, 0.0] and found.entailment[0, 1] == 0.5
+
+
+def test_every_text_needs_an_id():
+    with pytest.raises(ValueError, match="shorter"):
+        relations(["alpha", "beta"], ["baseline"], {})

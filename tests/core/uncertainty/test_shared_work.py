@@ -52,6 +52,8 @@ def test_questions_measured_together_have_the_values_of_each_alone():
         Samples(["Rome", "", "I don't know."], baseline=True, logprobs=[np.nan, -1.0, -0.5]),
         Samples(["Paris", "in Paris", "Rome", "not Rome"], entailment=np.eye(4), p_true=0.3),
         Samples(["Oslo", "Rome"], entailment=[[1.0, np.nan], [0.0, 1.0]], embeddings=np.eye(2)),
+        Samples(["Oslo", "Rome"], entailment=[[1.0, 0.9], [0.6, 1.0]], embeddings=np.eye(2)),
+        Samples(["Oslo", "Rome"], entailment=np.eye(2), embeddings=[[0.6, 0.0, 0.8], [1.0, 0.0, 0.0]]),
         Samples([]),
         Samples(["It has 2 arches. It fell in 1914.", "2 arches", "in 1914"], baseline=True),
     ]
@@ -59,6 +61,8 @@ def test_questions_measured_together_have_the_values_of_each_alone():
     for name, found in together.items():
         np.testing.assert_array_equal(found.values, [one[name].values[0] for one in alone], err_msg=name)
         assert found.reasons == tuple(one[name].reasons[0] for one in alone), name
+    assert together["agreement_entailment"].values[4] == 0.75  # of both directions
+    assert together["agreement_cosine"].values[5] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("n", [1, 4, 9])

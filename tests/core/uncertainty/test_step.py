@@ -10,7 +10,7 @@ from core.pipeline.plan import plan_steps
 from core.pipeline.sampling import TEMPERATURES, TOP_PS
 from core.pipeline.steps import fill
 from core.run import Run
-from core.uncertainty.step import UncertaintyStep
+from core.uncertainty.step import TESTED, UncertaintyStep
 from tests.scripted import ScriptedLLM
 
 
@@ -100,11 +100,33 @@ def test_samples_of_another_origin_make_room(run):
 
 
 @pytest.mark.parametrize(
-    "options", [{"samples": 1}, {"samples": 101}, {"samples": 2.5}, {"seed": -1}, {"context_questions": -1}]
+    "options",
+    [
+        {"samples": 1},
+        {"samples": 101},
+        {"samples": 2.5},
+        {"seed": -1},
+        {"seed": 2**31 - 100},
+        {"context_questions": -1},
+        {"context_questions": 1001},
+    ],
 )
 def test_wrong_options(options):
     with pytest.raises(InputError, match="must be a whole number from"):
         UncertaintyStep(**options)
+
+
+def test_options_at_the_ends_of_their_ranges():
+    # The seed of the last of 100 samples still has 31 bits.
+    most = UncertaintyStep(samples=100, seed=2**31 - 101, context_questions=1000)
+    assert most.seed + most.samples == 2**31 - 1
+    assert UncertaintyStep(samples=2, seed=0, context_questions=0).samples == 2
+
+
+def test_the_sizes_of_the_context_test_that_are_offered():
+    assert TESTED == (
+        (0, "No questions"), (10, "10 questions"), (30, "30 questions"), (100, "100 questions"),
+    )  # fmt: skip
 
 
 def keyed_run(n=3, **more):

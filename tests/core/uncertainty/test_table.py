@@ -53,7 +53,14 @@ def test_every_estimator_declares_itself():
         "answer_length",
         "distinct_answers",
     }
-    assert ESTIMATORS["p_true"].calls(10) == 1 and ESTIMATORS["answer_length"].calls(10) == 0
+    alone = {name: one.calls(10) for name, one in ESTIMATORS.items() if not one.samples}
+    assert alone == {"p_true": 1, "verbalised": 1, "answer_length": 0}
+    agree = {name for name in ESTIMATORS if name.startswith("agreement_")}
+    assert {*ESTIMATORS} - UNCERTAIN == {*agree, "mean_pairwise_rouge", "p_true", "verbalised"}
+    eccentric = {name for name in ESTIMATORS if name.startswith("answer_eccentricity_")}
+    assert {name for name, one in ESTIMATORS.items() if one.level == ANSWER} == {
+        *agree, *eccentric, *alone, "contradiction_rate",
+    }  # fmt: skip
     # A run can hold what each needs, or nothing would ever show it.
     assert {need for one in ESTIMATORS.values() for need in one.needs} == FROM_A_RUN
 
