@@ -107,7 +107,12 @@ def test_excluded_rows_stay_and_come_back(tmp_path):
     with CalibrationStore(tmp_path / "c.db") as store:
         store.add(map(case, range(1, 5)), SEEN)
         store.exclude([2, 4], "wrong reference answer")
-        assert store.usable()["question"].tolist() == ["Q1", "Q3"] and len(store) == 4
+        used = store.usable()
+        assert used["question"].tolist() == ["Q1", "Q3"] and used.index.tolist() == [0, 1] and len(store) == 4
+        assert used.columns.tolist() == store.frame().columns.tolist()
+        assert store.usable(texts=False).columns.tolist() == [
+            "query_hash", "nonconformity_score", "correct", "kind", "excluded"
+        ]  # fmt: skip
         assert store.frame()["excluded"].tolist()[1] == "wrong reference answer"
         assert store.add([case(2)], SEEN) == 0
         store.include([2])
@@ -117,6 +122,17 @@ def test_excluded_rows_stay_and_come_back(tmp_path):
         with pytest.raises(InputError, match="needs a reason"):
             store.exclude([1], " ")
         assert store.usable()["id"].tolist() == [1, 2, 3]
+
+
+def test_a_store_keeps_one_method_the_last(tmp_path):
+    with CalibrationStore(tmp_path / "c.db") as store:
+        store.add([case(1)], SEEN)
+        assert store.method is None
+        store.add([case(2)], SEEN, method="first")
+        assert store.method == "first"
+        store.add([case(3)], SEEN, method="second")
+        store.add([case(4)], SEEN)
+        assert store.method == "second"
 
 
 @pytest.mark.parametrize("part", ["score", "model", "prompt", "retriever"])
@@ -238,6 +254,24 @@ def test_files_of_rag_uq_are_migrated(tmp_path, made_by):
     db.close()
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP TABLE schema_version_calibration", "PRAGMA user_version = 0"],
+    ids=["earlier", "later"],
+)
+def test_a_store_says_its_version_in_one_of_two_places(tmp_path, statement):
+    path = tmp_path / "c.db"
+    with CalibrationStore(path) as store:
+        store.add([case(1)], SEEN, method="kept")
+    written(path, statement)
+    with CalibrationStore(path, SEEN) as store:
+        assert store.add([case(2)], SEEN) == 1 and store.method == "kept"
+    assert stored(path) == ["Q1", "Q2"]
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    db.close()
+
+
 def test_two_processes_migrate_at_once(tmp_path):
     path = tmp_path / "c.db"
     rows = (
@@ -268,6 +302,10 @@ FOREIGN = {
     "another table": ("CREATE TABLE moz_places (id INTEGER)", "PRAGMA user_version = 84"),
     "another table of this name": ("CREATE TABLE calibration_scores (id INTEGER, score REAL)",),
     "a column more": (DOCUMENTED, "ALTER TABLE calibration_scores ADD COLUMN model TEXT"),
+    "another table of this name and version": (
+        "CREATE TABLE calibration_scores (id INTEGER, score REAL)",
+        "PRAGMA user_version = 1",
+    ),
 }
 
 

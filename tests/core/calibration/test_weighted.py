@@ -138,6 +138,7 @@ def test_the_threshold_is_given_or_of_the_environment_or_the_default(monkeypatch
         ({"weights": {"similarity": NAN}}, "weight of similarity"),
         ({"weights": {"agreement": 1}}, "range of agreement"),
         ({"ranges": {"lexical": (3, 3)}}, "range of lexical"),
+        ({"ranges": {"lexical": (5, 3)}}, r"range of lexical must be two numbers, low < high, got \(5, 3\)"),
         ({"ranges": {"lexical": (0, math.inf)}}, "range of lexical"),
         ({"threshold": 1.5}, r"\[0, 1\]"),
         ({"threshold": NAN}, r"\[0, 1\]"),
