@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from core.stats import Interval, bootstrap_interval, wilson_interval
+from core.text.display import count, percent
 
 EXACT, CHECKED, SCREENED = "exact", "screen+3", "screen"
 CHOICES = (
@@ -47,11 +48,12 @@ class Agreement(NamedTuple):
     order_interval: Interval
 
     def __str__(self) -> str:
-        checked = f"{self.n:,} others, drawn at random and read exactly, it is off by {self.apart:.2f} nats"
+        others = count(self.n, "other")
+        checked = f"{others}, drawn at random and read exactly, it is off by {self.apart:.2f} nats"
         if not self.n_pairs:
             return checked
-        order = f"{self.same_order:.0%} of {self.n_pairs:,} pairs are in the same order"
-        return f"{checked}; {order} (by chance 50 %)"
+        pairs = f"{percent(self.same_order)} of {count(self.n_pairs, 'pair')}"
+        return f"{checked}; in the same order: {pairs} (by chance 50 %)"
 
     @property
     def facts(self) -> dict[str, object]:

@@ -198,7 +198,7 @@ class _Work(StepWork):
         if estimated:
             of = f"{estimated:,} of {count(len(run.passages), 'drop')} of log-probability"
             checked = f" On {found}." if found.n else " None was checked."
-            notes.append(f"{of} are approximate: estimated by the quick screen.{checked}")
+            notes.append(f"Approximate, estimated by the quick screen: {of}.{checked}")
         return {"notes": notes, "approximate": estimated, "agreement": found.facts}
 
     def _prompts(self, question: AskedQuestion) -> list[tuple[Message, ...]]:

@@ -1,6 +1,7 @@
 """Which passage made an answer and which the correct one needs: expected values by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.diagnosis import Diagnosis
-from core.likelihood.analysis import RAISES
-from core.likelihood.definitions import DEFINITIONS
+from core.likelihood.analysis import MEASURES, RAISES
+from core.likelihood.definitions import DEFINITIONS, MODES
+from core.likelihood.diagnostic import LIKELIHOOD, findings, numbers
 from core.run import Run
-from core.socket import BAD, REASON, UNCLEAR
+from core.socket import BAD, REASON, UNCLEAR, Number, QuestionColumn
 from tests.core.likelihood.likelihood_runs import analysed_run, likelihood_run, scored_run
 
 NEVER = math.nan
@@ -31,9 +33,11 @@ def test_the_passage_that_made_the_answer_and_the_one_that_the_reference_needs()
         ("omega", "alpha", (2.0, -1.0, 0), (0.5, 3.0, 1)),
         ("omega", "alpha", (-2.0, -1.0, 0), (-0.5, 0.0, 1)),
         ("omega", None, (1.0, NEVER, 0), (4.0, NEVER, 1)),
+        ("omega", "alpha", (0.5, 0.25, 0), (0.5, 0.25, 1)),  # tied: the first one
     ).queries
-    assert known(q["made_by"]) == ["p1", None, "p2"] and known(q["needed"]) == ["p2", None, None]
-    assert q["made_drop"].dropna().tolist() == [2.0, 4.0] and q["needed_drop"].dropna().tolist() == [3.0]
+    assert known(q["made_by"]) == ["p1", None, "p2", "p1"] and known(q["needed"]) == ["p2", None, None, "p1"]
+    assert q["made_drop"].dropna().tolist() == [2.0, 4.0, 0.5]
+    assert q["needed_drop"].dropna().tolist() == [3.0, 0.25]
 
 
 def test_misleading_doubles_the_incorrect_answer_and_halves_the_correct_one():
@@ -63,6 +67,7 @@ def test_ignored_evidence_doubles_the_correct_answer_and_does_nothing_for_the_on
     ]
     q = analysed(*[(answer, "alpha", *passages) for answer, *passages in rows]).queries
     assert q["ignored"].tolist() == [True, False, False, pd.NA, True]
+    assert q["misleading"].tolist() == [False, False, False, pd.NA, pd.NA]  # nor is it incorrect
     np.testing.assert_allclose(q["ignored_by_chance"], [1 / 3, 2 / 3, 0, NEVER, 1 / 3])
 
 
@@ -89,6 +94,33 @@ def test_gold_first_by_every_measure_with_ties_broken_at_random():
     assert {one.chance for one in found.gold} == {(1 / 4 + 2 / 4) / 2}
     # Differences to the retriever: 1/4 − 1 and 1/2 − 0; 0 − 1 and 1 − 0; 1 − 1 and 1 − 0.
     assert [one.beyond for one in found.gold[1:]] == [-0.125, 0.0, 0.5] and math.isnan(found.gold[0].beyond)
+
+
+def test_the_intervals_of_shares_and_of_what_they_are_beyond_the_retriever():
+    shares = analysed(
+        ("omega", "alpha", (1.0, 5.0, 1), (2.0, 1.0, 0)),
+        ("omega", "alpha", (1.0, 5.0, 0), (7.0, 9.0, 1)),
+        ("omega", None, (3.0, NEVER, 1), (1.0, NEVER, 0)),
+    ).gold
+    by_retrieval, _, by_answer, by_reference = (
+        (one.n, one.mean, one.low, one.high, one.beyond, one.beyond_low, one.beyond_high) for one in shares
+    )
+    # Wilson's intervals of 2 of 3 and of 2 of 2, the lower end 1 / (1 + 1.96² / 2).
+    assert by_retrieval == pytest.approx(
+        (3, 2 / 3, 0.2077, 0.9385, NEVER, NEVER, NEVER), abs=1e-4, nan_ok=True
+    )
+    # Differences −1, 1 and 0, so 4.3027 / √3; and 0 and 1, so 12.7062 / 2.
+    assert by_answer == pytest.approx((3, 2 / 3, 0.2077, 0.9385, 0, -2.4841, 2.4841), abs=1e-4)
+    assert by_reference == pytest.approx((2, 1, 0.3424, 1, 0.5, -5.8531, 6.8531), abs=1e-4)
+
+
+def test_what_was_scored_elsewhere_needs_no_text():
+    run = likelihood_run(("omega", ["alpha"], {"one": True, "": False}))
+    passages = run.passages.assign(logprob_drop=[1.0, 2.0], reference_logprob_drop=[3.0, NEVER])
+    (row,) = analysed_run(
+        Run.create(run.manifest, queries=run.queries, passages=passages)
+    ).queries.itertuples()
+    assert pd.isna(row.reason) and row.reference_reason == "without_text" and row.made_by == "p2"
 
 
 def test_undefined_values_have_a_reason():
@@ -146,6 +178,123 @@ def test_findings_are_bad_beyond_chance_and_unclear_else():
     (one, _) = Diagnosis(scored_run(misled)).findings_of("likelihood")
     assert (one.tone, one.severity, one.clause) == (UNCLEAR, "low", "") and one.p_value == 0.25
     assert one.sentence.endswith("(chance baseline: 0.2).") and not one.advice
+
+
+# Two of three answers that are not correct are misled, by 1 of 2 passages each; two ignore evidence.
+MIXED = (
+    ("omega", "alpha", (1.0, -1.0, 0), (0.5, 5.0, 1)),  # misled
+    ("omega", "alpha", (3.0, -3.0, 0), (0.0, 5.0, 1)),  # misled more; the evidence is ignored
+    ("alpha", "alpha", (3.0, -3.0, 0), (0.0, 5.0, 1)),  # correct
+    ("omega", "alpha", (2.0, 0.0, 0), (-1.0, 7.0, 1)),  # more evidence is ignored
+    ("", None, (NEVER, NEVER, 0), (NEVER, NEVER, 0)),
+)
+MISLED = "2 of 3 incorrect answers the passage that raises the incorrect answer most makes the correct one less likely"
+IGNORED = (
+    "2 of 3 answers that are not correct the passage that raises the correct answer most does not make the given "
+    "answer likelier"
+)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_findings_in_words_with_the_largest_drops_first(approximate):
+    run = scored_run(*MIXED, approximate_drop=[False] * 9 + [approximate])
+    told = " (by drops that are partly approximate)" if approximate else ""
+    by_name = {one.name: one for one in findings(analysed_run(run))}
+    for name, said, severity, fix, reads, shown in (
+        ("misleading", MISLED, "medium", "distractors:remove", "with a misleading passage", ("q2", "q1")),
+        ("ignored", IGNORED, "low", "reader:improve", "with ignored evidence", ("q4", "q2")),
+    ):
+        one = by_name[name]
+        assert one.sentence == f"In {said}{told} (chance baseline: 1.0)."
+        # Wilson's interval of 2 of 3; one of three by chance.
+        assert one.clause == f"in {said}{told} (21–94 %; 33 % by chance)"
+        assert (one.n, one.of, one.expected_by_chance, one.p_value) == (2, 3, 1.0, 0.25)
+        assert (one.severity, one.fix, one.reads, one.query_ids) == (severity, fix, reads, shown)
+        assert (one.tone, one.topic, one.advice) == (BAD, "evidence", MODES[name].advice)
+        other = one.otherwise
+        assert (other.tone, other.sentence, other.clause) == (UNCLEAR, one.sentence, "")
+        assert other.advice == other.fix == ""
+
+
+def test_a_finding_without_a_case_has_nothing_else_to_say():
+    found = findings(analysed(("omega", "alpha", (3.0, 0.0, 0), (1.0, 5.0, 1))))
+    assert [(one.n, one.of, one.p_value, one.query_ids, one.otherwise) for one in found] == [
+        (0, 1, 1.0, (), None)
+    ] * 2
+    assert found[0].sentence.startswith("In 0 of 1 incorrect answer the passage")
+
+
+def test_every_number_of_a_run_that_was_read_exactly():
+    found = {one.key: one for one in numbers(analysed(*MIXED, rouge=[0.5] * 4 + [0.5, 0.4, 0.5, 0.4, 0, 0]))}
+    row = {"place": "row"}
+    # Of values 1/2, 1/2, 0 and 0 Student's t, cut at 0; Wilson's of none and of all of 4.
+    tied = (0.0, 0.7093)
+    expected = (
+        (Number("n_scored", "Answers scored", 4, of=5, define="n_scored", **row), None),
+        (Number("n_approximate", "Approximate drops", 0, of=8, noun="passage", define="n_approximate", **row), None),
+        (Number("screen_off", "Screen off by", None, n=0, noun="passage", define="screen_off", **row), None),
+        (
+            Number(
+                "screen_order", "Screen in the same order", None, n=0, noun="pair", define="screen_order",
+                is_share=True, **row,
+            ),
+            None,
+        ),
+        *(
+            (
+                Number(
+                    key, title, value, n=4, define=key, chance=0.5, is_share=True, place=place,
+                ),
+                interval,
+            )
+            for key, title, value, interval, place in (
+                ("gold_by_retrieval", "Gold first: retriever", 0.0, (0.0, 0.4899), "row"),
+                ("gold_by_rouge", "Gold first: ROUGE-L", 0.25, tied, "row"),
+                ("gold_by_answer", "Gold first: own answer", 0.0, (0.0, 0.4899), "card"),
+                ("gold_by_reference", "Gold first: reference", 1.0, (0.5101, 1.0), "card"),
+            )
+        ),
+        *(
+            (
+                Number(
+                    f"n_{name}", title, 2, of=3, define=name, chance=1.0, cases=f"queries.{name}:True", place="card"
+                ),
+                None,
+            )
+            for name, title in (("misleading", "Misleading passage"), ("ignored", "Ignored evidence"))
+        ),
+        (Number("likelihood_reasons", "Answer not scored", {"without_answer": 1}, define=REASON, **row), None),
+        (
+            Number(
+                "reference_likelihood_reasons", "Reference not scored", {"without_reference": 1}, define=REASON, **row
+            ),
+            None,
+        ),
+    )  # fmt: skip
+    assert list(found) == [one.key for one, _ in expected]
+    for one, interval in expected:
+        assert replace(found[one.key], interval=None) == one
+        assert found[one.key].interval == (interval and pytest.approx(interval, abs=1e-4))
+
+
+def test_numbers_without_gold_or_an_interval():
+    without = {one.key: one for one in numbers(analysed(("omega", None, (1.0, NEVER, 0), (0.0, NEVER, 0))))}
+    for key in MEASURES:
+        one = without[key]
+        assert (one.value, one.n, one.interval, one.chance) == (None, 0, None, None)
+    for key in ("n_misleading", "n_ignored"):
+        assert (without[key].value, without[key].of, without[key].chance) == (0, 0, None)
+    # One tie of two is no share of questions, and one value has no interval.
+    tied = {one.key: one for one in numbers(analysed(("omega", None, (1.0, NEVER, 0), (1.0, NEVER, 1))))}
+    assert (tied["gold_by_answer"].value, tied["gold_by_answer"].interval) == (0.5, None)
+    assert (tied["gold_by_answer"].n, tied["gold_by_answer"].chance) == (1, 0.5)
+
+
+def test_the_columns_of_a_question():
+    assert LIKELIHOOD.columns == (
+        QuestionColumn("made_drop", "Largest drop of the answer", "{:.2f}", None, "", False, False, True),
+        QuestionColumn("needed_drop", "Largest drop of the reference", "{:.2f}", None, "", False, True, True),
+    )
 
 
 def test_without_a_case_there_is_no_finding_and_numbers_keep_their_keys():

@@ -10,6 +10,7 @@ from core.errors import InputError
 from core.influence.step import InfluenceStep
 from core.likelihood.step import LikelihoodStep
 from core.llm import CompletionCache
+from core.llm.types import Message
 from core.pipeline import fill, plan_steps, steps
 from core.run import Run
 from tests.core.likelihood.likelihood_runs import Reader, likelihood_run
@@ -159,6 +160,55 @@ def test_the_plan_counts_forward_passes_also_of_answers_to_come():
     later = Run.create(run.manifest, queries=later, passages=run.passages)
     plan = plan_steps(later, [LikelihoodStep()], {"likelihood": Reader(GAINS)})
     assert plan.to_dict()["likelihood_calls_about"] == 4 * 2 + 4 + 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "status", "costs"),
+    [
+        # Of 23 + 10 characters 8 tokens, and 6 of each prompt: 26 behind the last passage, in two texts.
+        (
+            "omega",
+            ["alpha beta"],
+            "answered",
+            [(6, 100 + (20 + 26) + 26), (8, 256 + 100 + 46 + 26), (2, 100 + 3 * 2 * 26)],
+        ),
+        # An answer to come has no length yet: 5 and 18 tokens.
+        (None, None, None, [(3, 100 + (20 + 23) + 23), (5, 169 + 100 + 43 + 23), (2, 100 + 3 * 23)]),
+    ],
+)
+def test_the_plan_reckons_with_four_characters_a_token(monkeypatch, answer, references, status, costs):
+    # 100, 90 and 80 tokens: what is left over is none.
+    prompts = [(Message("user", "x" * size),) for size in (402, 363, 321)]
+    monkeypatch.setattr("core.likelihood.step.leave_one_out", lambda *_: prompts)
+    run = likelihood_run((answer, references, {"one": True, "two": False}, status))
+    plan = plan_steps(run, [LikelihoodStep()], {"likelihood": Reader({})})
+    choices = plan.to_dict()["likelihood_choices"]
+    assert [(one["calls"], one["tokens"]) for one in choices] == costs
+    assert (plan.to_dict()["likelihood_calls_about"], plan.prompt_tokens) == costs[0]
+    timed = [(call.kind, call.number, call.request.messages) for call in plan.steps[0].first]
+    assert timed == [("read", 1, prompts[0]), ("read", 2, prompts[1])]
+
+
+def test_an_exactness_that_was_read_from_a_file_is_the_same():
+    run = likelihood_run(("omega", None, THREE))
+    for name, options in (
+        ("exact", {"style": "short"}),
+        ("screen", {"style": "short", "exactness": "screen"}),
+    ):
+        step = LikelihoodStep(exactness="".join(list(name)))
+        done = fill(run, step, llm=Reader(GAINS))
+        assert done.manifest["steps"]["likelihood"]["options"] == options
+        chosen = [
+            one.name
+            for one in plan_steps(run, [step], {"likelihood": Reader({})}).steps[0].choices
+            if one.chosen
+        ]
+        assert chosen == [name]
+
+
+def test_the_step_needs_the_model_of_the_answers():
+    live = object()
+    assert LikelihoodStep().needs_llm is True and LikelihoodStep().model(live) is live
 
 
 def test_on_the_command_line(monkeypatch, tmp_path, capsys):

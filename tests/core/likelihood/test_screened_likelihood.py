@@ -10,7 +10,7 @@ import pytest
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.influence.diagnostic import influence_csv
-from core.likelihood.screening import agreement, costs, to_check
+from core.likelihood.screening import agreement, costs, n_approximate, to_check
 from core.likelihood.step import LikelihoodStep
 from core.pipeline import fill, plan_steps
 from core.pipeline.plan import Speed, measure_speed
@@ -64,7 +64,7 @@ def test_screen_only():
     facts = run.manifest["steps"]["likelihood"]
     assert facts["options"] == {"style": "short", "exactness": "screen"} and facts["complete"]
     assert facts["notes"] == [
-        "6 of 6 drops of log-probability are approximate: estimated by the quick screen. None was checked."
+        "Approximate, estimated by the quick screen: 6 of 6 drops of log-probability. None was checked."
     ]
     assert facts["approximate"] == 6 and facts["agreement"]["mean_absolute_difference"] is None
 
@@ -117,6 +117,22 @@ def test_the_reference_is_estimated_with_the_answer_and_leads_without_one():
     assert run.passages["screened_drop"].isna().to_list() == [False] * 6 + [True] * 6
 
 
+def test_an_estimate_of_nothing_comes_after_a_small_one():
+    run = filled("screen+3", Screener({"omega": {"word3": 0.9, "word4": 0.8, "word5": 0.7}}, {}))
+    assert column(run, "screened_drop") == pytest.approx([0, 0, 0, 0.9, 0.8, 0.7])
+    assert column(run, "approximate_drop")[3:] == [False] * 3 and sum(column(run, "approximate_drop")) == 1
+
+
+def test_nothing_is_kept_of_a_screen_that_loses_a_text():
+    class Short(Screener):
+        def screen(self, messages, without, answers, cancelled=None):
+            return [own[:1] for own in super().screen(messages, without, answers, cancelled)]
+
+    run = filled("screen", Short(GAINS, OFF), ("omega", ["alpha"], SIX))
+    assert run.passages["logprob_drop"].isna().all()
+    assert run.manifest["steps"]["likelihood"]["n_left"] == 1
+
+
 def test_another_exactness_reads_again():
     first = filled("screen", Screener(GAINS, OFF))
     second = fill(first, LikelihoodStep(), llm=Screener(GAINS, OFF))
@@ -140,16 +156,51 @@ def test_the_check_is_of_the_first_and_the_same_others_each_time():
 def test_agreement_is_of_what_the_screen_did_not_choose():
     passages = pd.DataFrame(
         {
-            "query_id": ["a"] * 6 + ["b"] * 5,
-            "screened_drop": [9.0, 8.0, 7.0, 1.0, 2.0, 3.0, 9.0, 8.0, 7.0, 2.0, 1.0],
-            # Of a, 1 and 2 are checked, in the other order; of b, 2 and 1, in the same one.
-            "logprob_drop": [0.0, 0.0, 0.0, 4.0, 2.5, 3.0, 9.0, 8.0, 7.0, 2.5, 2.0],
-            "approximate_drop": [False] * 5 + [True] + [False] * 5,
+            "query_id": ["a"] * 6 + ["b"] * 5 + ["c"] * 5,
+            "screened_drop": [
+                9.0,
+                8.0,
+                7.0,
+                1.0,
+                2.0,
+                3.0,
+                *[9.0, 8.0, 7.0, 2.0, 1.0],
+                *[9.0, 8.0, 7.0, 1.0, 2.0],
+            ],
+            # Of a, 1 and 2 are checked, in the other order; of b, 2 and 1, and of c, 1 and 2, in the same one.
+            "logprob_drop": [
+                0.0,
+                0.0,
+                0.0,
+                4.0,
+                2.5,
+                3.0,
+                *[9.0, 8.0, 7.0, 2.5, 2.0],
+                *[9.0, 8.0, 7.0, 0.5, 1.5],
+            ],
+            "approximate_drop": pd.array([False] * 5 + [None] + [False] * 10, dtype="boolean"),
         }
     )
     found = agreement(passages)
-    assert (found.n, found.n_questions, found.n_pairs, found.same_order) == (4, 2, 2, 0.5)
-    assert found.apart == pytest.approx((3.0 + 0.5 + 0.5 + 1.0) / 4)
+    assert (found.n, found.n_questions, found.n_pairs, found.same_order) == (6, 3, 3, 2 / 3)
+    assert found.apart == pytest.approx((3.0 + 0.5 + 0.5 + 1.0 + 0.5 + 0.5) / 6)
+    # Wilson's interval of 2 of 3; the means of the questions are 1.75, 0.75 and 0.5.
+    assert found.order_interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert str(found).endswith("; in the same order: 67 % of 3 pairs (by chance 50 %)")
+    assert str(found._replace(n=1, n_pairs=1)).startswith("1 other, drawn at random")
+    assert found.apart_interval == pytest.approx((0.5, 1.75))
+    assert found.facts == {
+        "n": 6, "mean_absolute_difference": found.apart, "n_pairs": 3, "same_order": 2 / 3,
+    }  # fmt: skip
+    # Without question c's and b's fifth passage, and of a only what was put first and one other.
+    alone = agreement(passages.iloc[[0, 1, 2, 3, 6, 7, 8, 9]])
+    assert str(alone) == "2 others, drawn at random and read exactly, it is off by 1.75 nats"
+    assert alone.facts["same_order"] is None
+
+
+def test_what_is_not_said_to_be_estimated_is_not_counted():
+    told = pd.array([True, None, False], dtype="boolean")
+    assert n_approximate(pd.DataFrame({"approximate_drop": told})) == 1
 
 
 def test_no_agreement_where_nothing_was_checked():
@@ -196,6 +247,14 @@ def test_costs_by_hand():
     # Ten of 9 tokens: five of them exactly, behind each 40.5 on average.
     found = costs([100, *[91] * 10], 1, 10)
     assert found["screen+3"] == (2 + 6, 210 + 100 + round(5 * (40.5 + 10)))
+    # Two texts after three prompts: what is behind each passage is 20 and 0.
+    assert costs([100, 90, 80], 2, 15) == {
+        "exact": (6, 100 + (20 + 15) + 15),
+        "screen": (2, 100 + 3 * 2 * 15),
+        "screen+3": (2 + 6, 190 + 100 + 50),
+    }
+    # One passage only, and nothing behind it.
+    assert costs([100, 90], 1, 20) == {"exact": (2, 120), "screen": (2, 140), "screen+3": (4, 140 + 100 + 20)}
     assert set(costs([100, 90], 0, 20).values()) == {(0, 0)}
 
 
@@ -210,6 +269,9 @@ def test_the_numbers_say_what_is_estimated_and_how_far_off():
     # 2, 1 and 0.5 less 0.5 each are in the same order.
     order = found["screen_order"]
     assert (order.value, order.n, order.chance) == (1.0, 1, 0.5)
+    # Wilson's interval of 1 of 1: from 1 / (1 + 1.96²); the two differences are of one question.
+    assert order.interval == pytest.approx((0.2065, 1.0), abs=1e-4)
+    assert found["screen_off"].interval is None
     assert found["gold_by_answer"].note == found["n_misleading"].note == "partly approximate"
     assert found["gold_by_retrieval"].note == ""
 
@@ -218,6 +280,7 @@ def test_the_numbers_of_exact_drops_say_that_nothing_is_estimated():
     found = numbers_of(filled("exact", Screener(GAINS, OFF)))
     assert (found["n_approximate"].value, found["n_approximate"].of) == (0, 6)
     assert found["screen_off"].value is found["screen_order"].value is found["screen_order"].chance is None
+    assert found["screen_off"].interval is found["screen_order"].interval is None
     assert found["gold_by_answer"].note == ""
 
 

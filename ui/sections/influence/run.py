@@ -29,7 +29,7 @@ def measured() -> None:
         f"Known for {n:,} of {count(len(analysis.queries), 'question')}."
         + ("" if n else f" {measure.reason.meaning}")
         + (
-            f" {estimated:,} values are approximate: estimated by the quick screen."
+            f" Approximate, estimated by the quick screen: {count(estimated, 'value')}."
             if estimated and "approximate_drop" in measure.exported
             else ""
         ),

@@ -34,9 +34,7 @@ def approximate() -> None:
         of = f"{n:,} of {count(len(analysis.passages), 'drop')}"
         found = analysis.agreement
         checked = f"On {found}." if found.n else "None of the others was checked."
-        st.warning(
-            f"{of} are approximate: estimated by the quick screen. {checked}", icon=":material/science:"
-        )
+        st.warning(f"Approximate, estimated by the quick screen: {of}. {checked}", icon=":material/science:")
 
 
 def evidence() -> None:
