@@ -76,7 +76,9 @@ def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pai
         free = n - x.shape[1] - 1
         basis, _ = np.linalg.qr(x)
         rest = values - basis @ (basis.T @ values)
-        if free < 0 or np.abs(rest).max() < 1e-9 * np.ptp(values):
+        # One number left over fits any pair exactly; only of all masks is that what the pair does.
+        exact = free == 0 and n < 2**k
+        if free < 0 or exact or np.abs(rest).max() < 1e-9 * np.ptp(values):
             break
         left = columns - basis @ (basis.T @ columns)
         length = np.sqrt((left**2).sum(axis=0))

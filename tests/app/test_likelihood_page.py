@@ -127,7 +127,9 @@ def test_what_is_estimated_is_labelled_wherever_it_is_shown(opened, texts):
     assert "Approximate, estimated by the quick screen: 3 of 6 drops." in raw(texts(opened(shown=run)))
     shown = raw(texts(opened("workbench", shown=run, question="q1")))
     assert "nats (approximate)" in shown
-    assert "Approximate, estimated by the quick screen: 3 values." in raw(texts(opened("influence", shown=run, influence="logprob")))
+    assert "Approximate, estimated by the quick screen: 3 values." in raw(
+        texts(opened("influence", shown=run, influence="logprob"))
+    )
 
 
 def test_what_is_exact_is_not_called_approximate(opened, texts):

@@ -120,6 +120,15 @@ def test_one_or_two_passages(name, k):
     assert found.faithfulness.drops == ({} if k == 1 else {1: (5.0, pytest.approx(3.5, abs=1.5))})
 
 
+def test_as_many_masks_as_there_are_subsets_need_not_be_all():
+    """Of 7 passages 98 masks hold 8 pairs of orders: 128 = 2^7 masks along them, in which the ends come often."""
+    score = Counting(lambda masks: masks @ STRICT[:7])
+    found = attribute(Game(7, score), "shapley", 98)
+    np.testing.assert_allclose(found.scores, STRICT[:7], atol=1e-9)
+    assert found.settled == 0 and found.n_calls == len(score.asked) < 128
+    assert (found.faithfulness.n, found.faithfulness.reason) == (0, "shares_credit")
+
+
 # --- stopping ---
 
 
@@ -141,6 +150,8 @@ def test_the_budget_is_not_exceeded_and_the_seed_decides():
     assert first.n_calls <= 48 + 32 + 10
     other = attribute(additive(STRICT), budget=48, seed=5)
     assert (first.scores != other.scores).any()
+    plain, zero = (attribute(additive(STRICT), budget=48, **seed) for seed in ({}, {"seed": 0}))
+    assert plain.scores.tolist() == zero.scores.tolist()
 
 
 # --- judgement ---
@@ -196,6 +207,10 @@ def test_what_is_lost_without_the_first_passages():
     drops = attribute(additive(STRICT), budget=64).faithfulness.drops
     assert {m: top for m, (top, _) in drops.items()} == {1: 9, 3: 18.5, 5: 18.5}
     assert all(random < top for top, random in list(drops.values())[:2])
+    # Where only one passage matters a random draw costs all or nothing: the mean of two is 0, half or all.
+    alone = attribute(additive([8.0] + [0.0] * 9), budget=64).faithfulness.drops
+    assert [top for top, _ in alone.values()] == [8, 8, 8]
+    assert {random for _, random in alone.values()} <= {0, 4, 8} and alone[1][1] < 8
     # Of four passages there are no five to leave out.
     assert list(attribute(additive([4.0, 3, 2, 1])).faithfulness.drops) == [1, 3]
 

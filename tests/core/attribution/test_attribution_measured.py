@@ -8,6 +8,7 @@ import pytest
 from core.attribution.analysis import plan_of
 from core.attribution.attribute import Game
 from core.attribution.measured import (
+    RANGES,
     Plan,
     ablation_id,
     claim_game,
@@ -161,3 +162,11 @@ def test_a_plan_that_no_step_has_is_refused_before_its_masks_are_drawn(options):
     run = Run.create({"source": "upload", "steps": {"attribution": {"options": options}}})
     with pytest.raises(InputError, match=f"^{next(iter(options))} must be a whole number from .*, got "):
         plan_of(run)
+
+
+def test_what_is_measured_by_default_and_the_ranges():
+    assert Plan() == Plan(masks=64, shapley=False, place=False, seed=0)
+    assert RANGES == {"masks": (32, 1024), "seed": (0, 2_147_483_647)}
+    for options in ({"masks": 1024, "seed": 2_147_483_647}, {"masks": 32, "seed": 0}):
+        run = Run.create({"source": "upload", "steps": {"attribution": {"options": options}}})
+        assert plan_of(run) == Plan(**options)

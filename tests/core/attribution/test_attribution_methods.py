@@ -129,6 +129,12 @@ def test_failed_measurements_are_left_out():
     assert np.isnan(leave_one_out(masks, without).scores).all()
 
 
+def test_leave_one_out_has_no_interval_and_no_pairs():
+    found = leave_one_out(*game("gloves")[:2])
+    assert np.isnan(found.interval).all() and found.interval.shape == (3, 2)
+    assert found.pairs.tolist() == [[0, 0, 0]] * 3
+
+
 def test_one_mask_is_one_measurement_however_often_it_is_drawn():
     masks, values, _ = game("gloves")
     assert leave_one_out(masks[[7, 7, 3, 5, 6]], values[[7, 7, 3, 5, 6]]).scores.tolist() == [1, 0, 0]
@@ -173,7 +179,7 @@ def test_one_pair_of_chains_gives_scores_without_an_interval():
     drawn = chains(6, 2, 0).reshape(-1, 6)
     found = shapley(drawn, drawn @ np.arange(6.0))
     np.testing.assert_allclose(found.scores, np.arange(6))
-    assert np.isnan(found.interval).all()
+    assert np.isnan(found.interval).all() and found.interval.shape == (6, 2) and found.pairs.shape == (6, 6)
 
 
 def test_shapley_along_chains_comes_near_the_closed_form():
@@ -235,6 +241,16 @@ def test_methods_take_their_masks_within_the_budget(name):
         assert masks.tolist() == (one_left_out(k) if name == "leave_one_out" else all_masks(k)).tolist()
     assert len(np.unique(method.masks(10, 64, 0), axis=0)) <= (1024 if name == "exact" else 64)
     assert str(method) == name and method.answers == (PREDICT if name != "shapley" else "share")
+
+
+def test_shapley_draws_as_many_pairs_of_orders_as_the_budget_holds():
+    """The two ends cost a call once, every order the k - 1 masks between them; no budget is too small for a pair."""
+    masks = method_of("shapley").masks
+    # (64 - 2) // (2 * 9) = 3 pairs of orders, each of 11 masks; (98 - 2) // (2 * 6) = 8 pairs, each of 8 masks.
+    assert masks(10, 64, 0).shape == (2 * 3 * 11, 10) and masks(7, 98, 0).shape == (2 * 8 * 8, 7)
+    assert masks(10, 12, 0).shape == masks(10, 37, 0).shape == (2 * 11, 10)
+    assert masks(10, 38, 0).shape == (4 * 11, 10)
+    assert masks(6, 64, 0).tolist() == all_masks(6).tolist() and masks(6, 63, 0).shape == (2 * 6 * 7, 6)
 
 
 def test_exact_has_a_limit_and_names_are_listed():

@@ -63,6 +63,9 @@ def test_fewer_masks_say_nothing_of_pairs():
     assert len(np.unique(masks[:44], axis=0)) >= 43
     assert enough_for_pairs(masks[:48]) and not enough_for_pairs(masks[:40])
     assert interacting(masks, values) and not interacting(masks[:40], values[:40])
+    # Nine tenths of 48 different masks, rounded down, are enough.
+    different = np.unique(masks, axis=0)
+    assert enough_for_pairs(different[:43]) and not enough_for_pairs(different[:42])
     # The same masks again are no further ones.
     twice = np.vstack([masks[:30], masks[:30]])
     assert not enough_for_pairs(twice)
@@ -105,3 +108,11 @@ def test_relabelling_passages_relabels_pairs():
     assert (found.first, found.second, found.either) == (1, 3, False)
     assert found.interaction == pytest.approx(-10 * before.interaction)
     assert found.p_value == pytest.approx(before.p_value)
+
+
+@pytest.mark.parametrize(("k", "n"), [(46, 48), (41, 43), (45, 48)])
+def test_noise_has_no_pair_where_the_masks_are_hardly_more_than_the_passages(k, n):
+    # With two masks more than passages one number is left over, which any pair fits.
+    for seed in range(3):
+        masks = random_masks(k, n, seed)
+        assert interacting(masks, np.random.default_rng(seed).normal(size=n)) == ()

@@ -88,6 +88,17 @@ def test_undefined(how):
     assert math.isnan(found.slot_share) and math.isnan(found.passage_share) and math.isnan(found.slot_p_value)
 
 
+def test_two_more_measurements_than_columns_are_enough():
+    """1 + 1 + 2 (K - 1) = 10 columns: of 12 measurements, in full squares of orders, the effects are exact."""
+    orders = np.resize(latin_square(K, 0), (12, K))
+    masks = random_masks(K, 12, 2)
+    there = np.take_along_axis(masks, orders, axis=1)
+    found = split(masks, orders, masks @ PASSAGES + there @ SLOTS)
+    np.testing.assert_allclose(found.passages, PASSAGES, atol=1e-9)
+    np.testing.assert_allclose(found.slots, SLOTS, atol=1e-9)
+    assert found.n == 12
+
+
 def test_of_one_passage_nothing_is_told():
     game = Game(1, lambda masks: masks[:, 0] * 1.0, in_order=lambda masks, orders: masks[:, 0] * 1.0)
     assert math.isnan(placed(game).slot_share) and swapped(game).shape == (0,)
@@ -139,3 +150,13 @@ def test_swaps_of_neighbours_by_hand():
     assert game.n_calls == 4
     many = ordered(np.zeros(10), np.zeros(10))
     assert len(swapped(many)) == 4 and many.n_calls == 5
+
+
+def test_without_a_seed_it_is_0():
+    def uneven(masks, orders):
+        return np.take_along_axis(masks, orders, axis=1) * 2.0**orders @ 3.0 ** np.arange(10)
+
+    game = Game(10, lambda masks: uneven(masks, np.tile(np.arange(10), (len(masks), 1))), in_order=uneven)
+    assert swapped(game).tolist() == swapped(game, 0).tolist() != swapped(game, 1).tolist()
+    drawn = [placed(game, *seed).slots.tolist() for seed in ((), (0,), (1,))]
+    assert drawn[0] == drawn[1] != drawn[2]

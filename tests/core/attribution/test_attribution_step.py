@@ -18,6 +18,7 @@ from core.influence.step import InfluenceStep
 from core.llm import CompletionCache
 from core.llm.types import Capabilities, Completion
 from core.pipeline import fill, plan_steps
+from core.pipeline.asking import Asker
 from core.run import Run
 from tests.core.attribution.attribution_runs import (
     ANSWER,
@@ -238,6 +239,19 @@ def test_near_duplicates_are_left_out_together_and_each_alone():
     assert fill(run, AttributionStep(masks=48), llm=model) is run
 
 
+def test_passages_of_the_same_support_are_left_out_together_and_are_no_duplicates():
+    # The first and the third support the first claim, one of them just so; none supports the second.
+    support = [(0.9, 0.1, 0.5), (0.2, 0.1, 0.49)]
+    run = measured(attribution_run(3, claims=CLAIMS, support=support), Reader(additive))
+    marked = {key: row["near_duplicates"] for key, row in rows_of(run).items()}
+    assert {key for key, near in marked.items() if near is not None} == {"010"} and marked["010"] is False
+    found = analyse(run)
+    assert found.groups.to_dict("records") == [
+        {"query_id": "q1", "slots": [1, 3], "near_duplicates": False, "together": 5.0, "alone": [5.0, 0.0]}
+    ]
+    assert found.queries["n_near_duplicates"].tolist() == [0]
+
+
 def test_where_texts_cannot_be_embedded_near_duplicates_are_not_looked_for(monkeypatch):
     class Broken:
         def embed(self, texts):
@@ -300,6 +314,27 @@ def test_an_impossible_answer_has_no_score():
     run = measured(attribution_run(3), Reader(game))
     assert rows_of(run)["000"]["answer_status"] == "error" and rows_of(run)["000"]["logprob"] is None
     assert rows_of(run)["111"]["logprob"] == BASE + 7
+
+
+def test_a_certain_answer_has_a_score_of_0_at_most():
+    def game(shown, text):
+        return 20.5 if shown else 19.75  # 0.5, a rounding error, and -0.25
+
+    rows = rows_of(measured(attribution_run(1), Reader(game)))
+    assert (rows["1"]["logprob"], rows["0"]["logprob"]) == (0, -0.25)
+
+
+def test_where_the_whole_cannot_be_read_the_penalty_is_that_of_one_token():
+    """Only the last passage matters, by 0.03: a weight of 0.015 on the standardised column, above the 0.01.
+
+    With two tokens it would be below it, all scores 0, and the first passage the one to leave out.
+    """
+
+    def game(shown, text):
+        return None if len(shown) == 10 else 0.03 * (9 in shown)
+
+    rows = rows_of(measured(attribution_run(10), Reader(game), masks=32))
+    assert rows["1" * 10]["n_tokens"] is None and "1111111110" in rows
 
 
 def test_a_model_that_is_down_ends_the_step_and_one_question_alone_does_not():
@@ -424,6 +459,32 @@ def test_the_plan_is_never_exceeded(k, options):
     assert "at most" in notes[0] and "near-duplicates" in notes[0]
 
 
+def test_all_subsets_are_planned_up_to_the_most():
+    """Of 6 passages there are 64 subsets, as many as may be measured; each is generated twice, or read once."""
+    assert planned(attribution_run(6), Reader(additive)) == 64
+    assert planned(attribution_run(6), written(words)) == 128
+
+
+@pytest.mark.parametrize(("model", "most", "times"), [(Reader(additive), 1, 1), (written(words), 64, 2)])
+def test_two_whole_prompts_are_timed(model, most, times):
+    run = attribution_run(3, 3, 3)
+    ids = run.queries["query_id"].to_list()
+    plan = AttributionStep().open(run, Asker(model)).plan(ids)
+    assert [(call.kind, call.number) for call in plan.timed] == [("read", 1), ("read", 2)]
+    requests = [call.request for call in plan.timed]
+    assert [asked_in(request.messages) for request in requests] == [1, 2]
+    assert {shown_in(request.messages) for request in requests} == {(0, 1, 2)}
+    assert {request.max_tokens for request in requests} == {most}
+    # Half of the passages are there on average, and a token has about four characters: an eighth of 8 prompts.
+    characters = sum(len(turn.content) for turn in requests[0].messages)
+    assert (plan.about, plan.about_tokens) == (3 * 8 * times, 3 * characters * times)
+
+
+def test_what_the_step_needs_and_measures_by_default():
+    step = AttributionStep()
+    assert step.needs_llm is True and step == AttributionStep(masks=64, shapley=False, place=False, seed=0)
+
+
 @pytest.mark.parametrize("options", [{"masks": 31}, {"masks": 1025}, {"seed": -1}, {"masks": 40.0}])
 def test_options_have_ranges(options):
     with pytest.raises(InputError, match=r"must be a whole number from"):
@@ -473,3 +534,15 @@ def test_questions_in_parallel_are_the_same():
     assert many.capabilities == replace(one.capabilities, parallel=4) and isinstance(
         many.capabilities, Capabilities
     )
+
+
+def test_intervals_hold_their_scores():
+    """What passages do together leaves an error to every method."""
+
+    def game(shown, text):
+        return sum(i + 1 for i in shown) ** 2 / 100
+
+    found = analyse(measured(attribution_run(7), Reader(game), masks=32, shapley=True)).passages
+    for low, score, high in (("low", "score", "high"), ("shapley_low", "shapley", "shapley_high")):
+        assert (found[low] <= found[score]).all() and (found[score] <= found[high]).all()
+        assert (found[low] < found[high]).all()
