@@ -264,7 +264,8 @@ def put_in_place(old: str, new: str) -> bool:
     try:
         before, after = (compile(text, "", "exec", dont_inherit=True) for text in (old, new))
         codes = replacements(before, after)
-        loaded = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+        # Not isinstance: what stands for another object answers that with an error of its own.
+        loaded = [one for one in gc.get_objects() if type(one) is FunctionType]
         for before, after in codes:
             for function in [one for one in loaded if one.__code__ == before]:
                 function.__code__ = after  # ValueError where it closes over other variables now

@@ -2,6 +2,7 @@
 the documentation shows."""
 
 import gc
+import weakref
 from pathlib import Path
 from textwrap import dedent
 
@@ -28,9 +29,16 @@ BEFORE = dedent("""
 """)
 
 
+class Gone:
+    """What a proxy stood for."""
+
+
 @pytest.fixture
 def loaded():
-    names = {}
+    gone = Gone()
+    proxy = weakref.proxy(gone)  # it answers every question about its class with an error
+    names = {"proxy": proxy}
+    del gone
     exec(compile(BEFORE, "before.py", "exec"), names)
     gc.unfreeze()
     return names

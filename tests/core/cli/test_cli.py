@@ -342,7 +342,7 @@ def test_failed_questions_of_a_saved_run_are_asked_again(questions, llm, tmp_pat
 
     llm._rule = failing
     assert command("analyze", questions, "--out", out) == 0
-    assert "1 of 3 questions have no answer" in capsys.readouterr().err
+    assert "Without an answer: 1 of 3 questions; the table has the reasons." in capsys.readouterr().err
     assert Run.load(out).queries["answer_status"].to_list() == ["answered", "error", "answered"]
     llm._rule = answer
     n_before = llm.calls
