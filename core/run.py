@@ -369,7 +369,7 @@ class Run:
         return cls(made.manifest, tables, _origin_of(source, manifest))
 
 
-def rename(folder: str | os.PathLike[str], name: str) -> None:
+def rename_run(folder: str | os.PathLike[str], name: str) -> None:
     """Give a saved run another name; its tables, and what was computed of them, stay.
 
     Raises

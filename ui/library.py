@@ -19,8 +19,7 @@ from types import MappingProxyType
 from core import reviews
 from core.errors import InputError, RunFormatError
 from core.manifest import n_questions, read_manifest
-from core.run import Run, holds_run, sole_writer
-from core.run import rename as rename_run
+from core.run import Run, holds_run, rename_run, sole_writer
 from core.whatif import versions
 from ui import people
 

@@ -17,7 +17,7 @@ from core.diagnostics import DIAGNOSTICS
 from core.errors import RunFormatError
 from core.kept import Kept, NotKept
 from core.manifest import read_manifest
-from core.run import RESULTS, Run, rename
+from core.run import RESULTS, Run, rename_run
 from core.schema import TABLES
 from core.socket import Diagnostic, Finding, Number, QuestionColumn, Setting, Tried
 from core.worklist import worklist
@@ -217,7 +217,7 @@ def test_under_another_name_a_run_keeps_its_files_and_what_was_computed_of_it(fo
 
     kept = files()
     assert len({path.parent for path in kept}) > 1
-    rename(folder, "Another name")
+    rename_run(folder, "Another name")
     assert Run.open(folder).name == Run.load(folder).name == "Another name" and files() == kept
     assert_same(results(Run.open(folder), toy), before)
     assert files() == kept
@@ -225,7 +225,7 @@ def test_under_another_name_a_run_keeps_its_files_and_what_was_computed_of_it(fo
 
 def test_only_a_run_that_can_be_read_gets_another_name(tmp_path):
     with pytest.raises(RunFormatError, match="is not a saved run"):
-        rename(tmp_path / "none", "Another name")
+        rename_run(tmp_path / "none", "Another name")
     assert not (tmp_path / "none").exists()
 
 

@@ -13,7 +13,7 @@ from core.diagnosis import Diagnosis
 from core.errors import RunFormatError
 from core.report.compare import sides_of
 from core.report.paired import pairs_of
-from core.run import RESULTS, Run, rename
+from core.run import RESULTS, Run, rename_run
 from core.saved_tables import _lowest
 
 N, RECORDED = 20, Path("sample_data/recorded_run")
@@ -112,7 +112,7 @@ def test_the_next_time_the_sample_is_read_and_not_the_run(folder, tmp_path):
     again = Run.sample(place, N)
     for name in first:
         pd.testing.assert_frame_equal(again[name], first[name])
-    rename(place, "Another name")
+    rename_run(place, "Another name")
     assert Run.sample(place, N).name == first.name.replace(Run.load(folder).name, "Another name")
     # Saved anew, the run has another sample.
     Run.load(folder).derive(queries=Run.load(folder).queries.assign(answer="Another.")).save(place)
