@@ -316,6 +316,33 @@ def test_a_cache_of_an_earlier_version_keeps_its_answers(tmp_path):
             assert cache.get_many(["k"]) == {"k": Completion("x", "stop", 1, 2, 0.5, (-0.5,))}
 
 
+def columns(path, table):
+    """Return what a file's table says of each column: whether it is the key, and where not, that it has a value."""
+    db = sqlite3.connect(path)
+    rows = db.execute(f"PRAGMA table_info({table})").fetchall()
+    db.close()
+    return {
+        name: "key" if key else "always" if notnull else "perhaps" for _, name, _, notnull, _, key in rows
+    }
+
+
+def test_new_tables_are_those_of_earlier_versions(tmp_path):
+    made(tmp_path / "earlier.db", EARLIER_CACHE, EARLIER_STORE)
+    CompletionCache(tmp_path / "cache.db").close()
+    CalibrationStore(tmp_path / "c.db").close()
+    for path, table in (("cache.db", "completions"), ("c.db", "calibration_scores")):
+        assert columns(tmp_path / path, table) == columns(tmp_path / "earlier.db", table)
+    assert columns(tmp_path / "c.db", "calibration_method") == {"content": "always"}
+
+
+def test_a_review_may_leave_out_the_labels_only(tmp_path):
+    ReviewStore(tmp_path).close()
+    found = columns(tmp_path / "reviews" / "reviews.db", "reviews")
+    assert [name for name, kind in found.items() if kind == "key"] == ["id"]
+    assert [name for name, kind in found.items() if kind == "perhaps"] == ["correct", "grounded"]
+    assert len(found) == 9
+
+
 @pytest.mark.parametrize("with_method", [False, True])
 def test_a_calibration_store_of_an_earlier_version_keeps_its_scores(tmp_path, with_method):
     path = tmp_path / "c.db"
