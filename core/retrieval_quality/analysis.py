@@ -95,7 +95,7 @@ def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> R
         }
     )
     q["reason"], q["recall_reason"] = rows.reasons()
-    known, counted = q["reason"].isna().to_numpy(), q["recall_reason"].isna().to_numpy()
+    known = q["reason"].isna().to_numpy()
     first = first_within(rows.gold, rows.place, rows.group, rows.n)
     q["n_found"] = pd.array(rows.n_found, dtype="Int64")
     q.loc[q["reason"].isin(["no_gold", "gold_not_marked"]).to_numpy(), "n_found"] = pd.NA
@@ -104,8 +104,8 @@ def retrieval_quality(run: Run, influence: Any, ks: Sequence[int] = DEPTHS) -> R
     by_chance = reciprocal_by_chance(rows.k, rows.n_found)
     q["reciprocal_rank_by_chance"] = np.where(known, by_chance, np.nan)
     for k in depths:
+        defined = known & (k <= rows.deepest)  # where gold is not counted, recall and nDCG are NaN anyway
         for name, values, by_chance in zip(_AT_K, rows.at(k), rows.by_chance(k), strict=True):
-            defined = (known if name == "hit_at_k" else counted) & (k <= rows.deepest)
             q[_column(name, k)] = np.where(defined, values, np.nan)
             q[f"{_column(name, k)}_by_chance"] = np.where(defined, by_chance, np.nan)
     _add_influence(q, rows, influence)
@@ -140,12 +140,7 @@ class _Rows:
     def by_chance(self, k: int) -> tuple[Floats, Floats, Floats]:
         """Return what random orders of each question's passages give for these, defined or not."""
         given = self.k, self.n_found, self.n_gold, k
-        # A question without passages retrieves nothing in any order.
-        return (
-            hit_by_chance(self.k, self.n_found, k),
-            np.where(self.k > 0, recall_by_chance(*given), 0.0),
-            np.where(self.k > 0, ndcg_by_chance(*given), 0.0),
-        )
+        return hit_by_chance(self.k, self.n_found, k), recall_by_chance(*given), ndcg_by_chance(*given)
 
     def reasons(self) -> tuple[pd.Series, pd.Series]:
         """Say why hit and reciprocal rank, and why recall and nDCG, are undefined; the first that applies."""
@@ -178,6 +173,7 @@ def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: Any) -> None:
     rank = analysis.passages["influence_rank"].to_numpy()
     missing = np.bincount(rows.group, np.isnan(influence), rows.n)
     gold, other = _largest(influence, rows.gold, rows), _largest(influence, ~rows.gold, rows)
+    high = np.maximum(gold, other)
     low = -_largest(-influence, np.ones_like(rows.gold), rows)
     answered = analysis.queries["reason"]
     reason = _first(
@@ -187,18 +183,18 @@ def _add_influence(q: pd.DataFrame, rows: _Rows, analysis: Any) -> None:
             *((code, (answered == code).to_numpy(dtype=bool)) for code in ("error", "empty_baseline")),
             (analysis.measure.reason.name, missing == rows.k),
             ("incomplete", missing > 0),
-            ("inert", np.maximum(gold, other) == 0),
-            ("all_equal", np.maximum(gold, other) <= low),
+            ("inert", (high == 0) & (low == 0)),
+            ("all_equal", high == low),
         ]
     )
     best = np.full(rows.n, np.inf)
     np.fmin.at(best, rows.group[rows.gold], rank[rows.gold])
     defined = reason.isna().to_numpy()
     q["gold_influence_rank"] = np.where(defined, best, np.nan)
-    q["gold_most_influential"] = pd.array(np.where(defined, gold > other, False), dtype="boolean")
+    q["gold_most_influential"] = pd.array(gold > other, dtype="boolean")
     q.loc[~defined, "gold_most_influential"] = pd.NA
     # Dealt at random, the influences put a gold passage alone on top where all that tie for it are gold.
-    n_top = np.bincount(rows.group, influence == np.maximum(gold, other)[rows.group], rows.n)
+    n_top = np.bincount(rows.group, influence == high[rows.group], rows.n)
     by_chance = comb(rows.n_found, n_top) / np.maximum(comb(rows.k, n_top), 1)
     q["gold_most_influential_by_chance"] = np.where(defined, by_chance, np.nan)
     q["influence_reason"] = reason

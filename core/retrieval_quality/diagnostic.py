@@ -81,9 +81,10 @@ def findings(quality: RetrievalQuality) -> tuple[Finding, ...]:
 
 def _missed(quality: RetrievalQuality) -> Finding | None:
     q = quality.queries
-    known = (q["n_found"].notna() & (q["n_gold"] > 0)).fillna(False).to_numpy(dtype=bool)
-    missed = q[known & (q["n_found"] < q["n_gold"]).fillna(False).to_numpy(dtype=bool)]
-    n, of = len(missed), int(known.sum())
+    # More found than there are is a wrong count, which says nothing of what was missed.
+    known = q[(q["n_found"] <= q["n_gold"]).fillna(False)]
+    missed = known[known["n_found"] < known["n_gold"]]
+    n, of = len(missed), len(known)
     if not n:
         return None
     interval = wilson_interval(n / of, of)

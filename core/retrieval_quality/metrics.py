@@ -146,17 +146,15 @@ def reciprocal_by_chance(n_passages: Ints, n_found: Ints) -> Floats:
 
 
 def recall_by_chance(n_passages: Ints, n_found: Ints, n_relevant: Floats, k: int) -> Floats:
-    """Return the mean recall of random orders: each passage is as likely among the first k."""
+    """Return the mean recall of random orders: each passage is as likely among the first k; 0 without any."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(n_found * np.minimum(k, n_passages) / n_passages / n_relevant)
+        return np.asarray(n_found * np.minimum(k, n_passages) / np.maximum(n_passages, 1) / n_relevant)
 
 
 def ndcg_by_chance(n_passages: Ints, n_found: Ints, n_relevant: Floats, k: int) -> Floats:
-    """Return the mean nDCG of random orders: each passage is as likely on every place."""
-    sums = np.cumsum(1 / np.log2(np.arange(2, k + 2)))
-    discounts = np.r_[0.0, sums][np.minimum(k, n_passages)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(n_found / n_passages * discounts / ideal_gain(n_relevant, k))
+    """Return the mean nDCG of random orders: each passage is as likely on every place; 0 without any."""
+    places = np.maximum(n_passages, 1)
+    return np.asarray(n_found / places * ideal_gain(places, k) / ideal_gain(n_relevant, k))
 
 
 def _of_pairs(n_passages: Ints, n_found: Ints, value: Callable[[Floats], float]) -> Floats:
@@ -165,7 +163,7 @@ def _of_pairs(n_passages: Ints, n_found: Ints, value: Callable[[Floats], float])
     values = []
     for n, found in pairs.tolist():
         left = np.arange(n, 0, -1, dtype=np.float64)
-        none_next = np.append(1.0, np.maximum(0.0, left - found) / left)
+        none_next = np.append(1.0, (left - found) / left)  # once it is 0, the product stays 0
         values.append(value(np.asarray(np.cumprod(none_next), dtype=np.float64)))
     return np.array(values, dtype=np.float64)[which.ravel()]
 

@@ -71,10 +71,12 @@ def test_the_order_is_that_of_the_ranks_not_of_the_rows():
         (0, [False, False], None, "no_gold", "no_gold"),
         (0, [None, None], None, "no_gold", "no_gold"),
         (2, [None, None], None, "gold_not_marked", "gold_not_marked"),
+        (2, [None], None, "gold_not_marked", "gold_not_marked"),
         (1, [True, True], None, "gold_miscounted", "gold_miscounted"),
         (0, [True, False], None, "gold_miscounted", "gold_miscounted"),
         (1, [True, False, False], [1, 1, 2], "tied_ranks", "tied_ranks"),
         (1, [False, True, False], [1, 2, 2], "tied_ranks", "tied_ranks"),
+        (1, [False, True], [1, 1], "tied_ranks", "tied_ranks"),
         (None, [True, False], None, None, "gold_not_counted"),
         (2, [True, True, False], [1, 1, 2], None, None),  # both are gold: the tie changes nothing
         (1, [True, None], None, None, None),  # a passage without a mark counts as not gold
@@ -88,6 +90,13 @@ def test_why_a_question_is_undefined(n_gold, marks, ranks, reason, recall_reason
     assert pd.isna(q["recall_at_1"]) == pd.isna(q["ndcg_at_1"]) == (recall_reason is not None)
 
 
+def test_a_tie_counts_in_its_own_question_only():
+    # The last passage of the first question has the rank of the first one of the second.
+    tied, free = (1, [True, False], [2, 2], None), (1, [True, False], [2, 3], None)
+    reasons = quality(make_run([tied, free, tied])).queries["reason"]
+    assert reasons.fillna("").tolist() == ["tied_ranks", "", "tied_ranks"]
+
+
 def test_without_a_count_of_gold_a_question_without_any_is_a_miss():
     result = quality(make_run([(None, [True, False], None, None), (None, [False, False], None, None)]))
     hit = row(result, "hit_at_k", 1)
@@ -99,7 +108,9 @@ def test_without_a_count_of_gold_a_question_without_any_is_a_miss():
 
 def test_a_question_for_which_nothing_was_retrieved_is_a_miss_where_gold_exists():
     q = quality(make_run([(2, [], None, None), (1, [True], None, None)]), [1]).queries.iloc[0]
-    assert (q["hit_at_1"], q["recall_at_1"], q["reciprocal_rank"], q["n_found"]) == (0, 0, 0, 0)
+    metrics = ["hit_at_1", "recall_at_1", "ndcg_at_1", "reciprocal_rank"]
+    assert q[[*metrics, "n_found"]].tolist() == [0] * 5
+    assert q[[f"{name}_by_chance" for name in metrics]].tolist() == [0] * 4  # in whatever order
 
 
 def test_depths_that_no_question_reaches_have_no_values():
@@ -108,6 +119,7 @@ def test_depths_that_no_question_reaches_have_no_values():
     assert result.queries["hit_at_3"].isna().all()
     beyond = row(result, "ndcg_at_k", 3)
     assert np.isnan(beyond["mean"])
+    assert row(result, "ndcg_at_k", 2)["left_out"] == ""
     assert beyond["left_out"] == "2: No question has as many passages as the depth asks for."
 
 
@@ -218,10 +230,33 @@ def test_a_given_analysis_is_used():
     assert retrieval_quality(run, other).queries["gold_influence_rank"].tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("influences", "rank", "most", "reason"),
+    [
+        ([0.0, -0.5, -0.2], 1, True, None),
+        ([0.0, 0.0, -0.2], 1.5, False, None),
+        ([-0.2, -0.1, -0.9], 2, False, None),
+        ([0.0, 0.0, 0.0], None, None, "inert"),
+        ([-0.1, -0.1, -0.1], None, None, "all_equal"),
+    ],
+)
+def test_influences_are_inert_where_all_are_0_not_where_the_largest_is(influences, rank, most, reason):
+    """Log-probabilities and weights may be negative."""
+    run = make_run([(1, [True, False, False], None, [0.3, 0.2, 0.1])])
+    analysis = analyse(run)
+    ranks = stats.rankdata([-value for value in influences])
+    passages = analysis.passages.assign(influence=influences, influence_rank=ranks)
+    q = retrieval_quality(run, dataclasses.replace(analysis, passages=passages)).queries.iloc[0]
+    assert (None if pd.isna(q["gold_influence_rank"]) else q["gold_influence_rank"]) == rank
+    assert (None if pd.isna(q["gold_most_influential"]) else q["gold_most_influential"]) == most
+    assert (None if pd.isna(q["influence_reason"]) else q["influence_reason"]) == reason
+
+
 def test_a_run_without_questions():
     result = quality(Run.create({"source": "upload"}))
     assert len(result.queries) == 0
     assert (result.to_frame()["n"] == 0).all()
+    assert result.to_frame()["k"].dropna().tolist() == [1, 3, 5, 10] * 3
     assert len(result.to_frame()) == 3 * 4 + 2
 
 
@@ -232,7 +267,8 @@ def test_every_metric_and_reason_is_described():
 
 
 @pytest.mark.parametrize(
-    ("ks", "got"), [([], "none"), ([0], "0"), ([1, -3], "-3"), ([1.5], "1.5"), ([True], "True")]
+    ("ks", "got"),
+    [([], "none"), ([0], "0"), ([1, -3], "-3"), ([-1, 0], "-1"), ([1.5], "1.5"), ([True], "True")],
 )
 def test_wrong_depths(ks, got):
     with pytest.raises(InputError, match=f"whole numbers from 1, got {got}"):

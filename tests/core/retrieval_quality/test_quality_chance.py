@@ -1,12 +1,13 @@
 """What random orders of the same passages give, against every order of them."""
 
+import re
 from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from core.retrieval_quality.diagnostic import findings
+from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY, findings, numbers
 from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
 from core.socket import BAD, GOOD, UNCLEAR
 from tests.core.retrieval_quality.test_quality import make_run, one, quality, row
@@ -47,10 +48,13 @@ def test_gold_used_most_by_chance_is_the_share_of_all_deals(influences):
 
 def test_the_summary_has_the_mean_by_chance_of_the_questions_that_count():
     result = quality(make_run([(1, [True, False], None, None), (1, [False, True, False, False], None, None),
-                               (None, [None, None], None, None)]), (1,))  # fmt: skip
+                               *[(None, [None, None], None, None)] * 2]), (1,))  # fmt: skip
     assert row(result, "hit_at_k", 1)["chance"] == pytest.approx((1 / 2 + 1 / 4) / 2)
     assert row(result, "mrr")["chance"] == pytest.approx((0.75 + (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4) / 2)
     assert np.isnan(row(result, "gold_most_influential")["chance"])
+    hit = row(result, "hit_at_k", 1)
+    assert (hit["n"], hit["n_left_out"]) == (2, 2)
+    assert hit["left_out"] == "2: No gold passage is known for the question."
 
 
 def found(n_first, n_used, n=20, k=4, gold=1):
@@ -101,11 +105,68 @@ def test_gold_that_was_not_retrieved_is_a_finding_without_any_ablation():
     run = make_run(
         [(2, [True, False], None, None)] * 3
         + [(1, [True, False], None, None), (None, [None] * 2, None, None)]
+        + [(1, [True, True], None, None), (0, [True, False], None, None)]  # more than there are said to be
+        + [(0, [False, False], None, None)]
     )
     missed = next(one for one in findings(quality(run)) if one.name == "missed_evidence")
     assert (missed.n, missed.of, missed.query_ids) == (3, 4, ("q1", "q2", "q3"))
     assert missed.sentence == "In 3 of 4 questions a gold passage was not retrieved."
     assert (missed.severity, missed.p_value, missed.fix) == ("medium", None, "retrieval:improve")
+
+
+def test_the_most_telling_questions_come_first():
+    marks = {place: [i == place for i in range(1, 5)] for place in range(5)}  # 0: gold was not retrieved
+    run = make_run(
+        [
+            (2, marks[2], None, [0.9, 0.5, 0.1, 0.0]),
+            (1, marks[0], None, None),
+            (1, marks[4], None, [0.9, 0.5, 0.2, 0.1]),
+            (1, marks[3], None, [0.9, 0.5, 0.2, 0.1]),
+            (1, marks[1], None, [0.5, 0.9, 0.1, 0.0]),
+            (1, marks[1], None, [0.3, 0.9, 0.5, 0.0]),
+            (1, marks[1], None, [0.9, 0.5, 0.1, 0.0]),
+        ]
+    )
+    missed, first, used = findings(quality(run))
+    assert missed.query_ids == ("q2", "q1")  # where least was found
+    assert first.query_ids == ("q2", "q3", "q4", "q1")  # where gold is farthest down
+    assert used.query_ids == ("q6", "q5", "q1", "q4", "q3")  # where gold is highest up, and then least used
+
+
+def test_numbers_by_hand():
+    questions = [(1, [True, False], None, [0.9, 0.1]), (1, [False, True], None, [0.9, 0.1])]
+    found = {one.key: one for one in numbers(quality(make_run(questions), (1, 2, 3)))}
+    half, both = (tuple(stats.binomtest(n, 2).proportion_ci(method="wilson")) for n in (1, 2))
+    late = 1 / np.log2(3)  # nDCG of the second place
+    used = "queries.gold_most_influential:True"
+    expected = {
+        "hit_at_1": ("Gold passage first", 0.5, 0.5, True, "queries.first_gold_rank:1", "card", half),
+        "hit_at_2": ("Hit at 2", 1, 1, True, "", "row", both),
+        "recall_at_1": ("Recall at 1", 0.5, 0.5, False, "", "row", (0, 1)),
+        "recall_at_2": ("Recall at 2", 1, 1, False, "", "row", both),
+        "ndcg_at_1": ("nDCG at 1", 0.5, 0.5, False, "", "row", (0, 1)),
+        "ndcg_at_2": ("nDCG at 2", (1 + late) / 2, (1 + late) / 2, False, "", "row", (0, 1)),
+        "mrr": ("Mean reciprocal rank", 0.75, 0.75, False, "", "row", (0, 1)),
+        "gold_most_influential": ("Gold used most", 0.5, 0.5, True, used, "card", half),
+    }
+    beyond = {f"{name}_at_3" for name in ("hit", "recall", "ndcg")}
+    assert set(found) == {*expected, *beyond}
+    for key, (title, value, chance, is_share, cases, place, interval) in expected.items():
+        one = found[key]
+        assert (one.title, one.is_share, one.cases, one.place, one.n) == (title, is_share, cases, place, 2)
+        assert (one.value, one.chance) == pytest.approx((value, chance)), key
+        assert one.interval == pytest.approx(interval, abs=1e-6), key
+        assert one.define == re.sub("[0-9]", "k", key)
+    for key in beyond:  # no question has three passages
+        one = found[key]
+        assert (one.value, one.n, one.interval, one.chance, one.text) == (None, 0, None, None, "—")
+
+
+def test_the_ranks_depend_on_how_many_passages_there_are_and_on_gold():
+    """Runs of different depth are not held against each other by them, and no signal knows them beforehand."""
+    for column in RETRIEVAL_QUALITY.columns:
+        assert (column.by_passages, column.needs_labels, column.higher_is) == (True, True, "worse")
+        assert [column.text(rank) for rank in (3.0, 1.5)] == ["3", "1.5"]
 
 
 def test_half_is_unclear_and_a_retriever_no_better_than_chance_is_grave():
@@ -123,6 +184,10 @@ def test_half_is_unclear_and_a_retriever_no_better_than_chance_is_grave():
 def test_a_share_that_chance_may_explain_says_how_many_questions_it_takes():
     # 6 of 20 against 5: mean difference 0.05, sd 0.47.
     assert found(6, 18)[0].clause.endswith("25 % by chance; about 700 questions would be needed to tell)")
+    # What is as rare as by chance, or rarer, is no news that more questions could bring.
+    for n_first in (2, 5):
+        first = found(n_first, 18)[0]
+        assert first.otherwise.clause == first.clause and "needed" not in first.clause
 
 
 def test_without_gold_there_is_nothing_to_find():

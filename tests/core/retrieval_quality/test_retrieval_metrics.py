@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.retrieval_quality.metrics import hit_at_k, ndcg_at_k, recall_at_k, reciprocal_rank
+from core.retrieval_quality.metrics import hit_at_k, ideal_gain, ndcg_at_k, recall_at_k, reciprocal_rank
 
 NO, YES = False, True
 
@@ -61,6 +61,12 @@ def test_ndcg(relevant, k, n, expected):
     assert ndcg_at_k(relevant, k, n) == (None if expected is None else pytest.approx(expected))
 
 
+def test_the_largest_gain_of_nothing_to_find_is_not_a_number():
+    two = 1 + 1 / math.log2(3)
+    found = ideal_gain(np.array([0, math.nan, 1, 2, 5]), 2)
+    assert found == pytest.approx([math.nan, math.nan, 1, two, two], nan_ok=True)
+
+
 @given(st.lists(st.booleans(), min_size=2, max_size=12).filter(any), st.integers(1, 15))
 def test_ndcg_is_that_of_scikit_learn(relevant, k):
     sklearn = pytest.importorskip("sklearn.metrics")
@@ -85,3 +91,5 @@ def test_wrong_arguments():
         recall_at_k([YES, YES], 1, 1)
     with pytest.raises(ValueError, match="one row"):
         reciprocal_rank([[YES], [NO]])
+    with pytest.raises(ValueError, match="one row"):
+        reciprocal_rank(YES)
