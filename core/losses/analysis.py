@@ -120,10 +120,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
     base = success(state)
     if not by_claims:  # an abstention from a question whose answer nobody knows may be right
         base = np.where(labelled(run.queries).to_numpy(dtype=bool), base, np.nan)
-    good = {
-        arm: np.where((prompts[arm] == UNCHANGED) & (arm != AGAIN), base, success(found))
-        for arm, found in states.items()
-    }
+    good = {arm: np.where(prompts[arm] == UNCHANGED, base, success(found)) for arm, found in states.items()}
     changed = {arm: found == CHANGED for arm, found in prompts.items()}
     placebo = good.get(PLACEBO, np.full(len(base), np.nan))
     absent = (run.queries["n_gold"] == 0).fillna(False).to_numpy(dtype=bool)
@@ -144,6 +141,8 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         if arm in good and not np.isnan(good[arm]).all()
     }
     facts = run.manifest.get("steps", {}).get("losses", {})
+    of_fixes = facts.get("model") or {}
+    is_other = asked_anew and of_fixes != run.manifest.get("model")
     # Where no document holds the evidence, no retriever could have found it.
     evidence = diagnosis["answers"].queries["evidence"].where((base == 0) & ~absent)
     return Losses(
@@ -159,7 +158,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         outcome=BY_CLAIMS if by_claims else BY_REFERENCES,
         n_tried=int(rows["query_id"].nunique()),
         calls=int(rows["prompt"].eq(CHANGED).sum()),
-        model=str((facts.get("model") or {}).get("name", "")) if asked_anew and not by_claims else "",
+        model=str(of_fixes.get("name", "")) if is_other else "",
         missed_at_most=int(evidence.eq("not in the prompt").sum()),
         n_known_evidence=int((evidence.notna() & evidence.ne("not known")).sum()),
         to_try=_to_try(run),
@@ -183,7 +182,7 @@ def _queries(
 ) -> pd.DataFrame:
     ids = run.queries["query_id"]
     gold_by = rows.dropna(subset="gold_by").drop_duplicates("query_id").set_index("query_id")["gold_by"]
-    fixing = [(base == 0) & (found == 1) for found in tried.values()]
+    right = [found == 1 for found in tried.values()]
     return pd.DataFrame(
         {
             "query_id": ids,
@@ -191,9 +190,9 @@ def _queries(
             "state": pd.Series(state, dtype="str"),
             "stage": pd.Series(stage, dtype="str").replace("", None),
             "gold_by": pd.Series(gold_by.reindex(ids).to_numpy(dtype=object), dtype="str"),
-            "n_fixing": pd.Series(np.sum(fixing, axis=0) if fixing else 0, index=range(len(ids)))
+            "n_fixing": pd.Series(np.sum(right, axis=0) if right else np.nan, index=range(len(ids)))
             .astype("Int64")
-            .where((base == 0) & bool(fixing)),
+            .where(base == 0),
         }
     )
 

@@ -180,7 +180,7 @@ def said_of(losses: Losses, fix: Fix) -> str:
 
 def _fix(losses: Losses, fix: Fix) -> Sequence[Finding]:
     arm = next((one for one in ARMS if one.name == fix.arm), None)
-    if arm is None or not fix.n or not fix.asked:
+    if arm is None or not fix.asked:
         return ()
     helps = fix.net > 0
     does = "fixes" if helps else "breaks"

@@ -107,7 +107,7 @@ class _Work(StepWork):
         self._by_claims = not labelled(run.queries).any()
         self._claims = claims_options(run)
         at_once = asker.llm.capabilities.batch if asker.llm is not None else 1
-        self.batch = max(1, at_once // max(1, len(step.arms)))
+        self.batch = max(1, at_once // len(step.arms))
 
     @property
     def _arms(self) -> tuple[Arm, ...]:
@@ -393,18 +393,19 @@ def verified(asked: Sequence[tuple[str, str, str, Sequence[Shown]]], options: Ma
     ]  # fmt: skip
     given = {"queries": queries, "passages": passages}
     tables = {name: pd.DataFrame(rows) for name, rows in given.items() if rows}
-    facts = {"source": "live", "run_id": "verified", "name": "verified", "complete": True}
+    facts = {"source": "live", "run_id": "verified", "name": "verified"}
     return fill(Run.create(facts, **tables), _verifying(options))
 
 
 def _verifying(options: Mapping[str, Any]) -> ClaimsStep:
     """Return a step that verifies claims without a language model: the run's own, else the offline one."""
     chosen = {name: options[name] for name in ("verifier", "verifier_model") if options.get(name)}
+    offline = ClaimsStep(references=False, joint=False)
     try:
-        step = ClaimsStep(**chosen, references=False, joint=False)
+        step = replace(offline, **chosen)
     except InputError:  # a verifier of the user's own
-        step = ClaimsStep()
-    return ClaimsStep(references=False, joint=False) if step.needs_llm else step
+        return offline
+    return offline if step.needs_llm else step
 
 
 def least_support(run: Run) -> dict[str, float]:

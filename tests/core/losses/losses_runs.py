@@ -225,7 +225,8 @@ def made(base, arms, placebo=None, changed=None, **more) -> Losses:
         name: np.where(where, "changed", "unchanged").astype(object) for name, where in changed.items()
     }
     none = np.full(n, False)
-    stage = stages.stages(base, arms, prompts, none, more.pop("absent", none), nothing, placebo)
+    doubtful, absent = more.pop("doubtful", none), more.pop("absent", none)
+    stage = stages.stages(base, arms, prompts, doubtful, absent, nothing, placebo)
     ids = [f"q{i}" for i in range(n)]
     said = {1.0: "correct", 0.0: "incorrect"}
     state = [said.get(value, "not judged") for value in base.tolist()]

@@ -43,6 +43,34 @@ def test_the_tokens_of_a_fix_are_a_ratio_to_those_of_the_run():
     assert {fix.tokens for fix in unknown.fixes} == {None}
 
 
+def test_only_another_model_than_the_runs_is_named():
+    run = run_of([one()], model())
+    own, other = tried(run, model()), tried(run, model("larger"))
+    assert (losses_of(own).model, losses_of(other).model) == ("", "larger")
+    # Without references the run is asked as it is of any model.
+    no_references = run.queries.assign(reference_answers=None)
+    again = own["arms"].assign(arm=own["arms"]["arm"].replace("again", "as_it_is"))
+    assert losses_of(own.derive(queries=no_references, arms=again)).model == ""
+    assert losses_of(other.derive(queries=no_references)).model == "larger"
+    # Nothing of what it answered is left.
+    assert losses_of(other.derive(arms=other["arms"].iloc[:0])).model == ""
+
+
+def test_what_trying_the_fixes_takes_is_told_by_the_questions_with_passages():
+    asked = [one(), one(), Asked([], answer="It was Parker.")]
+    # Seven calls for each of two questions; three calls of the run took six seconds.
+    assert losses_of(run_of(asked, model())).to_try == (14, None)
+    assert losses_of(run_of(asked, model(), cost={"calls": 3, "seconds": 6.0})).to_try == (14, 28.0)
+    assert losses_of(run_of(asked, model(), cost={"calls": 0, "seconds": 6.0})).to_try == (14, None)
+
+
+def test_a_prompt_that_was_sent_without_an_outcome_failed_and_an_unchanged_one_has_none():
+    run = tried(run_of([one()], model()), model())
+    losses = losses_of(run.derive(arms=run["arms"].assign(answer=None, answer_status=None)))
+    states = losses.answers.set_index("arm")["state"]
+    assert states.drop("gold_added").eq("failed").all() and pd.isna(states["gold_added"])
+
+
 def claims(query_id="q1", label="Entailment"):
     return pd.DataFrame(
         {"query_id": [query_id], "claim_id": ["r1"], "text": ["Unwin built it."], "side": ["reference"], "counterpart": [label]}

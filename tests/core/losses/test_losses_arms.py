@@ -139,6 +139,8 @@ TEXT = "The bridge has nine arches. Unwin built it in 1901. It was paid for by t
         ([], ("Unwin",), "", "Unwin built it in 1901."),
         (["a fragment from elsewhere"], ("9",), "", "The bridge has nine arches."),
         ([""], ("1950",), "", "Tolls ended in 1950."),
+        # A single word of a longer fragment says nothing.
+        (["It floated. Unwin"], ("1950",), "", "Tolls ended in 1950."),
         # Else the sentence nearest to the question.
         ([], (), "Who paid for the bridge of the town?", "It was paid for by the town."),
         ([], ("a king",), "When did tolls end?", "Tolls ended in 1950."),
@@ -168,6 +170,8 @@ def test_a_fragment_that_is_in_the_passage_stays_in_it(data):
             "Nguyễn Văn An xây nó.",
         ),
         ("no stop at all", "stop", "no stop at all"),
+        # A mark alone says nothing: of sentences that are equally near, the first.
+        ("Unwin built it. It cost … a lot.", "It floats. … It sank.", "Unwin built it."),
         ("", "x", ""),
     ],
 )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
+import core
 from core.errors import InputError
 from core.llm import CompletionCache
-from core.llm.types import Capabilities
+from core.llm.types import Capabilities, Completion
 from core.losses import ladder as stages
-from core.losses.arms import ARMS, Arm
-from core.losses.step import LossesStep
+from core.losses.arms import ARMS, Arm, Shown
+from core.losses.step import LossesStep, least_support, verified
 from core.pipeline.asking import Asker
 from core.pipeline.steps import fill, options_of
 from tests.core.losses.losses_runs import (
@@ -150,6 +154,29 @@ def test_where_no_gold_is_known_and_no_passage_says_the_reference_the_stage_is_n
     assert {f.arm: f.asked for f in losses.fixes} == {
         "gold_added": 0, "gold_first": 0, "gold_alone": 0, "gold_sentences": 0, "fewer": 1, "reversed": 1,
     }  # fmt: skip
+    # In the order of the table of arms, whatever their names.
+    assert [fix.arm for fix in losses.fixes] == [arm.name for arm in ARMS if arm.fix]
+
+
+def test_gold_whose_text_is_not_known_is_not_looked_for_in_other_passages():
+    asked = Asked([("o1", "Unwin liked coffee."), ("o2", "Tea.")], missing={"g": ""})
+    llm = reader()
+    losses = losses_of(tried(run_of([asked], llm), llm))
+    assert losses.queries[["stage", "gold_by"]].iloc[0].tolist() == [stages.UNKNOWN, "labelled"]
+
+
+def test_marked_passages_are_all_of_the_gold_where_nobody_counted_it():
+    llm = reader()
+    run = run_of([among(0)], llm)
+    run = run.derive(queries=run.queries.assign(n_gold=None), gold=run["gold"].iloc[:0])
+    rows = rows_of(tried(run, llm))
+    assert list(rows["gold_alone"]["passages"]) == ["g"] and rows["gold_alone"]["gold_by"] == "labelled"
+
+
+def test_where_no_document_has_gold_none_was_found():
+    llm = reader()
+    run = tried(run_of([Asked(other_texts(1, 2), n_gold=0)], llm), llm)
+    assert losses_of(run).queries["gold_by"].isna().all()
 
 
 def test_alone_finds_the_passages_that_suffice():
@@ -177,6 +204,61 @@ def test_alone_finds_the_passages_that_suffice():
     assert tried(found, llm, alone=True) is found and not llm.requests
     # What finds the evidence is no fix.
     assert "alone" not in {fix.arm for fix in losses.fixes}
+
+
+def test_what_suffices_for_one_question_is_not_gold_of_another_with_the_same_ids():
+    # Each text is the answer to its own question: the first passage suffices for one, the second for the other.
+    texts = {QUESTION: ("R. U. did it.", "Tea."), "Who built bridge 2?": ("Tea.", "R. U. did it.")}
+
+    def rule(request):
+        return "It was Unwin." if blocks(request) == ["R. U. did it."] else "It was Parker."
+
+    asked = [
+        Asked([("p1", first), ("p2", second)], marks=False, question=question)
+        for question, (first, second) in texts.items()
+    ]
+    llm = ScriptedLLM(rule)
+    llm.capabilities = Capabilities(seed=True, batch=64, prefill=True)
+    rows = tried(run_of(asked, llm), llm, alone=True)["arms"]
+    gold = rows[rows["arm"].eq("gold_alone")].set_index("query_id")["passages"]
+    assert {name: list(ids) for name, ids in gold.items()} == {"q1": ["p1"], "q2": ["p2"]}
+
+
+def test_the_plan_with_each_passage_alone_names_only_calls_that_are_missing():
+    llm = reader()
+    asked = [
+        Asked(other_texts(1, 3), marks=False),
+        Asked(other_texts(2, 3), ("o1",), question="Who built bridge 2?"),
+    ]
+    run = run_of(asked, reading({QUESTION: Reader(), "Who built bridge 2?": Reader()}))
+
+    def alone(run, **options):
+        calls = LossesStep(**options).open(run, Asker(llm)).plan(["q1", "q2"]).calls
+        return [call.number for call in calls if call.kind == "alone"]
+
+    # Of the second question gold is known.
+    assert alone(run) == [] and alone(run, alone=True) == [1, 2, 3]
+    done = tried(run_of(asked[:1], llm), llm, alone=True)
+    rows = done["arms"][~(done["arms"]["arm"].eq("alone") & done["arms"]["repeat"].eq(2))]
+    assert alone(run.derive(arms=rows), alone=True) == [2]
+
+
+def test_gold_is_what_suffices_alone_and_not_what_came_first_where_another_prompt_helped():
+    shown = [("o1", "Coffee and tea."), ("s", "R. U. did the work."), ("o2", "Rain and wind.")]
+
+    def rule(request):
+        texts = blocks(request)
+        right = "R. U. did the work." in texts and (len(texts) < 3 or request.seed == 1)
+        return "It was Unwin." if right else "It was Parker."
+
+    llm = ScriptedLLM(rule)
+    done = tried(run_of([Asked(shown, marks=False)], llm), llm, alone=True)
+    # Fewer passages, and the same ones once more, make the answer correct, too: there coffee comes first.
+    assert rows_of(done)["fewer"]["answer"] == rows_of(done)["again"]["answer"] == "It was Unwin."
+    left = done.derive(arms=done["arms"][done["arms"]["arm"].ne("gold_alone")])
+    (call,) = LossesStep(alone=True).open(left, Asker(llm)).plan(["q1"]).calls
+    assert (call.kind, blocks(call.request)) == ("gold_alone", ["R. U. did the work."])
+    assert list(rows_of(tried(left, llm, alone=True))["gold_alone"]["passages"]) == ["s"]
 
 
 def test_marked_gold_comes_before_what_suffices():
@@ -336,7 +418,7 @@ def test_a_failed_call_of_one_arm_loses_that_arm_only_and_is_asked_again_alone()
     # Gold first was enough: what came later was not needed to know the stage.
     assert losses_of(broken).queries["stage"].iloc[0] == stages.PLACE
     assert losses_of(broken).fix("gold_alone").n == 0
-    assert any("failed" in note for note in broken.manifest["notes"])
+    assert "1 answer to a tried fix failed; run the step again to ask once more." in broken.manifest["notes"]
     assert not broken.manifest["steps"]["losses"]["n_done"]
 
     well = reader(reach=1)
@@ -387,6 +469,70 @@ def test_as_it_is_again_has_another_seed():
         (True, 1)
     ]
     assert {r.max_tokens for r in llm.requests} == {64}
+
+
+def test_the_tokens_of_an_answer_are_kept_where_the_model_counts_them():
+    def tokens(counted):
+        llm = ScriptedLLM(lambda _: Completion("By Unwin.", "stop", *counted, 0.0))
+        row = rows_of(tried(run_of([among(0)], reader()), llm))["fewer"]
+        return row["prompt_tokens"], row["completion_tokens"]
+
+    assert tokens((90, 2)) == (90, 2)
+    # A function counts none: that is not 0.
+    assert all(map(pd.isna, tokens((0, 0))))
+
+
+def test_titles_stand_in_every_prompt_also_those_of_gold_that_was_not_retrieved():
+    llm = reader()
+    run = run_of([Asked([("o1", "Coffee."), ("o2", "Tea.")], missing={"g": f"{FACT}."})], llm)
+    llm.requests.clear()
+    tried(
+        run.derive(passages=run.passages.assign(title="Drinks"), gold=run["gold"].assign(title="Bridges")),
+        llm,
+    )
+    assert {tuple(blocks(r)) for r in llm.requests if r.seed == 0} == {
+        (f"Bridges: {FACT}.",),  # gold alone, its sentences
+        ("Drinks: Coffee.",),  # fewer
+        ("Drinks: Coffee.", f"Bridges: {FACT}."),  # gold added
+        ("Drinks: Tea.", "Drinks: Coffee."),  # reversed, the placebo
+    }
+
+
+def test_the_passages_of_every_prompt_are_numbered_anew():
+    llm = reader()
+    tried(run_of([among(2)], llm), llm)
+    for request in llm.requests:
+        numbers = re.findall(r"^\[(\d+)\]", request.messages[0].content, re.MULTILINE)
+        assert numbers == [str(i) for i in range(1, len(blocks(request)) + 1)]
+
+
+@pytest.mark.parametrize(("style", "prompt", "calls"), [("full", "changed", 1), ("short", "unchanged", 0)])
+def test_an_arm_may_ask_the_same_passages_in_another_style(style, prompt, calls):
+    llm = reader()
+    run = run_of([among(1)], llm)
+    llm.requests.clear()
+    arms = (Arm("style", "Another style", lambda case: case.passages, style=style),)
+    done = tried(run, llm, arms=arms)
+    assert rows_of(done)["style"]["prompt"] == prompt
+    assert ["in full sentences" in r.messages[0].content for r in llm.requests] == [True] * calls
+
+
+def test_a_function_gets_its_own_objects_whatever_their_order():
+    chunks = [SimpleNamespace(text=text) for text in ("Coffee.", "Unwin built it.", "Tea.")]
+    seen = []
+
+    def answer(question, passages):
+        seen.append(passages)
+        return "Unwin"
+
+    core.analyze(
+        [{"question": "Who built it?", "answers": ["Unwin"]}],
+        retrieve=lambda question: chunks,
+        answer=answer,
+        closed_book=False,
+        steps=("influence", LossesStep(arms=tuple(arm for arm in ARMS if arm.name == "reversed"))),
+    )
+    assert seen[-1] == chunks[::-1]
 
 
 def test_the_plan_names_the_calls_that_are_made():
@@ -441,7 +587,10 @@ def test_an_arm_of_ones_own_is_tried_and_named():
     losses = losses_of(done)
     assert list(rows_of(done)["last"]["passages"]) == ["g"]
     assert losses.fix("last").fixed == 1
-    assert losses.to_frame().set_index("arm")["title"]["last"] == "The last passage only"
+    frame = losses.to_frame()
+    assert [*frame.columns[:3]] == ["arm", "title", "n"]
+    assert frame.set_index("arm")["title"]["last"] == "The last passage only"
+    assert frame["arm"].tolist()[-3:] == ["last", "placebo", "again"]
     assert done.manifest["steps"]["losses"]["own_arms"] == {"last": ["The last passage only", "Only the last passage.", "k:one"]}  # fmt: skip
 
 
@@ -490,6 +639,20 @@ def test_the_questions_of_a_batch_do_not_mix():
     assert losses_of(both).queries["stage"].tolist() == [stages.PLACE, stages.READING]
 
 
+def test_two_questions_are_asked_at_the_same_time_of_a_model_that_answers_two():
+    met = threading.Barrier(2, timeout=5)
+
+    def rule(request):
+        met.wait()  # an error where the other call does not come
+        return "It was Unwin."
+
+    asked = [among(0), Asked(other_texts(2, 3), question="Who built bridge 2?")]
+    arms = tuple(arm for arm in ARMS if arm.name == "reversed")
+    run = run_of(asked, ScriptedLLM(lambda _: "It was Unwin."))
+    done = tried(run, ScriptedLLM(rule, parallel=2), arms=arms)
+    assert done["arms"]["answer"].tolist() == ["It was Unwin."] * 2
+
+
 # --- without references ---
 
 
@@ -513,6 +676,47 @@ def test_without_references_what_counts_is_that_every_claim_is_supported():
     assert rows_of(run)["as_it_is"]["answer"] == "Unwin built bridge 1 in 1901."
     llm.requests.clear()
     assert tried(run, llm) is run and not llm.requests
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"verifier": "offline", "verifier_model": None},
+        {"verifier": "judge", "verifier_model": "larger"},
+        {"verifier": "gain"},
+        {"verifier": "a function of the user's"},
+    ],
+)
+def test_what_needs_a_model_or_is_not_there_is_verified_offline(options):
+    facts = verified([("0", QUESTION, "By Unwin.", ())], options).manifest["steps"]["claims"]["options"]
+    # The best passage alone decides: pairs and references are not looked at.
+    assert (facts["verifier"], facts["joint"], facts["references"]) == ("offline", False, False)
+
+
+def test_the_support_of_an_answer_is_that_of_its_weakest_claim_by_the_passages_of_its_own_prompt():
+    shown = (Shown("a", "", "Coffee grows in the south."), Shown("b", "", "Unwin built bridge 1 in 1901."))
+    said, more = "Unwin built bridge 1 in 1901.", "Parker designed a harbour in Lisbon."
+    run = verified([("0", QUESTION, said, shown), ("1", QUESTION, f"{said} {more}", shown), ("2", QUESTION, said, shown[:1])], {})  # fmt: skip
+    assert run.passages["slot"].tolist() == [1, 2, 1, 2, 1]
+    support = least_support(run)
+    assert support["0"] >= 0.5 > max(support["1"], support["2"])
+
+
+def test_a_runs_own_verifier_that_needs_no_language_model_verifies_what_is_tried():
+    run = verified([("0", QUESTION, "Unwin built it.", ())], {"verifier": "nli", "verifier_model": "a/model"})
+    facts = run.manifest["steps"]["claims"]["options"]
+    assert (facts["verifier"], facts["verifier_model"]) == ("nli", "a/model")
+
+
+def test_what_was_asked_while_there_were_references_is_judged_by_claims_once_there_are_none():
+    run = run_of([among(0)], reader())
+    silent = ScriptedLLM(lambda _: "I don't know.", name="silent")
+    done = tried(run, silent)
+    assert done["arms"]["judged"].isna().all()
+    silent.requests.clear()
+    again = tried(done.derive(queries=done.queries.assign(reference_answers=None)), silent)
+    assert again["arms"]["judged"].tolist() == [True] * len(done["arms"]) and not silent.requests
 
 
 def test_before_the_step_nothing_is_judged_without_references():
