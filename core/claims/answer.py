@@ -67,7 +67,7 @@ def sharing_most(claims: Sequence[str], passage: str) -> list[str]:
     there = [set(words(text)) - ENGLISH for text in texts]
     found = []
     for claim in claims:
-        wanted = set(words(claim)) - ENGLISH
+        wanted = set(words(claim))
         n, best = max(((len(wanted & said), -i) for i, said in enumerate(there)), default=(0, 0))
         found.append(texts[-best] if n else "")
     return found

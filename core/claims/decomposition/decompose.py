@@ -48,7 +48,7 @@ def best_sentence(claim: str, stated: int, sentences: Sequence[Sentence]) -> int
     shared = [len(wanted & sentence.content) for sentence in sentences]
     if 0 <= stated < len(sentences) and shared[stated]:
         return stated
-    best = max(range(len(sentences)), key=lambda i: (shared[i], -i), default=None)
+    best = max(range(len(sentences)), key=shared.__getitem__, default=None)
     return best if best is not None and shared[best] else None
 
 

@@ -85,6 +85,13 @@ def test_probabilities_and_unscored_cells_by_hand():
     assert q["mean_uncertainty"] == pytest.approx(2.5 / 4) and q["mean_uncertainty_n"] == 4
 
 
+def test_what_is_no_probability_is_unscored():
+    _, found = analysed([matrix_question([[-0.5, 0.0], [1.5, 1.0], [-1.0, 2.0]])])
+    close(found.claims["uncertainty"], [1, 0, nan])
+    assert found.claims["n_unscored"].to_list() == [1, 1, 2]
+    assert found.claims["state"].to_list() == ["unscored", "fragile", "unscored"]
+
+
 def test_the_threshold_moves_verdicts_and_not_uncertainty():
     _, strict = analysed([matrix_question(MIXED)], threshold=0.95)
     assert strict.claims["verdict"].to_list() == [
@@ -177,7 +184,7 @@ def test_two_passages_together():
     matrix = [[0.4, 0.4, 0.1], [0.4, 0.6, 0.1], [0.4, None, 0.4], [0.1, 0.1, 0.1]]
     joint = [
         ("a1", "p2", "p1", 0.7), ("a1", "p1", "p3", 0.9), ("a2", "p1", "p3", 0.9), ("a3", "p1", "p3", 0.5),
-        ("a4", "p1", "p2", 0.4), ("a4", "p1", "p1", 0.9), ("a4", "p1", "gone", 0.9), ("gone", "p1", "p2", 0.9),
+        ("a4", "p1", "p2", 0.4), ("a4", "p2", "p3", 1.5), ("a4", "p1", "p1", 0.9), ("a4", "p1", "gone", 0.9), ("gone", "p1", "p2", 0.9),
     ]  # fmt: skip
     _, found = analysed([matrix_question(matrix, query_id="q", joint=joint)])
     assert found.claims["state"].to_list() == ["joint", "fragile", "joint", "unsupported"]
@@ -243,7 +250,7 @@ def test_why_an_answer_has_no_grounding():
     )
     q = found.queries
     assert q["reason"].to_list() == list(questions) and set(q["reason"]) < set(REASONS)
-    assert q["grounding"].isna().all() and (q["grounding_n"] == 0).all()
+    assert q["grounding"].isna().all() and (q[["grounding_n", "grounding_n_left_out"]] == 0).all(axis=None)
     assert q["mean_uncertainty"].isna().all()
     assert (
         q["n_supported"] + q["n_not_supported"] + q["n_irrelevant"] + q["n_unscored"] == q["n_claims"]
@@ -437,9 +444,10 @@ def test_rag_uncertainty_results():
 
 
 def test_one_row_per_claim_and_passage():
-    _, found = analysed([CANAL, {"answer": "Paris", "claims": [{"text": "Paris"}]}])
+    _, found = analysed([{"answer": "Paris", "claims": [{"text": "Paris"}]}, CANAL])
     frame = found.to_frame()
-    assert len(frame) == 2 * 4 + 1
+    assert len(frame) == 1 + 2 * 4
+    alone, frame = frame.iloc[0], frame.iloc[1:]
     first = frame.iloc[0]
     assert (first["claim"], first["passage_id"], first["probability"]) == (
         "The canal opened in 1914.",
@@ -453,8 +461,8 @@ def test_one_row_per_claim_and_passage():
     )
     assert frame["passage_id"].to_list()[:4] == ["p1", "p2", "p3", "p4"]
     assert frame["causal"].to_list()[4:8] == ["kept", "kept", "kept", "unknown"]
-    last = frame.iloc[-1]
-    assert last["claim"] == "Paris" and last[["passage_id", "probability", "causal", "quadrant"]].isna().all()
+    assert alone["claim"] == "Paris"
+    assert alone[["passage_id", "probability", "causal", "quadrant"]].isna().all()
 
 
 def test_a_saved_run_says_the_same(tmp_path):

@@ -130,7 +130,7 @@ def test_a_threshold_for_entailment():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[1, 0]], [[1]], [1], [1]), "one column per passage, got 2 and 1"),
+        (([[1, 0]], [[1], [1], [0]], [1, 0, 0], [1]), "one column per passage, got 2 and 1"),
         (([[1]], [[1]], [1, 0], [1]), "answer_correct must have 1"),
         (([[1]], [[1]], [1], []), "reference_covered must have 1"),
         (([[1]], [[2]], [1], [1]), "retrieved_to_answer must"),

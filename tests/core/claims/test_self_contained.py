@@ -90,6 +90,25 @@ def test_the_question_ends_in_its_mark(question, expected):
     assert bare_value(found)[1] == "1866"
 
 
+@pytest.mark.parametrize(
+    ("longest", "longer"),
+    [
+        ("the mill of the count of the isle", "the mill of the count of the red isle"),
+        ("red brick stone mill", "red brick stone mill tower"),  # four words of weight
+        ("the brick of the mill.", "the old brick of the mill."),
+        ("sông Hồng Hà Nội Thăng Long", "sông Hồng Hà Nội Thăng Long cổ"),
+        ("北京市东城区景山前街", "北京市东城区景山前街四"),
+        ("北京大故宫。", "北京东大故宫。"),
+    ],
+)
+def test_a_value_is_short(longest, longer):
+    assert is_bare(longest) and not is_bare(longer)
+
+
+def test_the_words_of_the_question_make_a_value_no_longer():
+    assert is_bare("red brick stone mill tower", "Which tower burned?")
+
+
 def test_without_a_question_or_relevance_nothing_is_added():
     for claim, question in (
         (Claim("1866"), ""),

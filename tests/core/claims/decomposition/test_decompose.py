@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.decomposition.decompose import SCHEMA, decompositions
+from core.claims.decomposition.decompose import SCHEMA, best_sentence, decompositions, read_sentence
 from core.claims.decomposition.split import split_claims
 from core.errors import BackendError, TransientError
 from core.llm import Completion
@@ -54,6 +54,13 @@ def test_claims_of_a_model_are_placed_in_the_answer():
     ]
     assert [claim.relevant for claim in claims] == [True, True, True, False]
     assert all(claim.added == claim.dropped == () for claim in claims)
+
+
+def test_of_sentences_that_share_as_much_the_first_is_the_claims():
+    answer = "Ulm is red. Rome is old. Bern is old."
+    sentences = [read_sentence(answer, span) for span in sentence_spans(answer)]
+    assert best_sentence("Old towns.", -1, sentences) == 1
+    assert best_sentence("Tall towns.", -1, sentences) is None
 
 
 def test_skipped_sentences_come_from_the_splitter_in_their_place():
@@ -198,6 +205,15 @@ def test_the_token_limit_depends_on_the_answer_alone():
     decompose([long, ANSWER], together)
     assert alone.requests == together.requests[:1]
     assert [request.max_tokens for request in together.requests] == [512, 4096]
+
+
+@pytest.mark.parametrize(("n_words", "tokens"), [(88, 512), (89, 1024), (216, 1024), (217, 2048)])
+def test_the_token_limit_grows_with_the_words_and_sentences(n_words, tokens):
+    answer = "Rome is old. Ulm is old. Bern is old. " + " ".join(["Mills"] * (n_words - 9)) + "."
+    llm = ScriptedLLM(lambda _: reply())
+    decompose([answer], llm)
+    # 4 for each word and 40 for each of the four sentences, in powers of two.
+    assert [request.max_tokens for request in llm.requests] == [tokens]
 
 
 @pytest.mark.parametrize("error", [TransientError("Busy."), BackendError("Down.")])

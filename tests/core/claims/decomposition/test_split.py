@@ -58,6 +58,8 @@ def test_whole_statements_side_by_side_are_claims_of_their_own(answer, expected)
     "answer",
     [
         "The tower is tall but not old.",
+        "The tower is tall but the mill is old.",  # without a comma only before a pronoun
+        "Tall but it is not old.",
         "He sold tea, coffee, and sugar from the islands.",
         "It has red walls; blue doors; a flat roof.",
         "Einstein said that time was relative, and he was right.",

@@ -79,6 +79,7 @@ def test_a_value_alone_is_looked_for_everywhere(claim, expected):
         ("通惠河连着北京", "通惠河在北京。", None),
         ("通惠河连着北京", "通惠河很长。", None),  # two of six
         ("通惠河连着北京", "通惠很长。", 0),  # one of six
+        ("长江, 黄河", "通惠河很长。", 0),  # 河 by itself is no pair
         ("蜜蜂", "通惠河连接北京和通州。", None),
         ("蜜蜂住", "通惠河连接北京和通州。", None),
         ("蜜蜂住在", "通惠河连接北京和通州。", 0),
