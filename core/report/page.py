@@ -10,14 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from core.diagnosis import Diagnosis
 from core.report.compare import setup_differences, setup_of, sides_of
 from core.report.paired import METHOD, RunPair, answer, pairs_of, regressions
 from core.report.svg import figure_html
 from core.socket import BAD, UNTRIED, Diagnostic, Number
-from core.text.display import DASH, visible
+from core.text.display import DASH, count, visible
 from core.text.strict import clean
 from core.verdict import verdict
 from core.worklist import columns_of, worklist
@@ -162,10 +160,9 @@ def _worst(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _passage(row: Mapping[str, Any]) -> dict[str, Any]:
-    rank = row["retrieval_rank"]
     return {
         "title": _cut(row["title"]) if isinstance(row["title"], str) else _cut(row["passage_id"]),
-        "rank": "" if pd.isna(rank) else f"{rank:g}",
+        "rank": f"{row['retrieval_rank']:g}",
         "gold": row["is_gold"] is True,
         "text": _cut(row["text"]),
     }
@@ -175,7 +172,7 @@ def _cut(text: Any) -> str:
     if not isinstance(text, str):
         return DASH
     more = len(text) - _LONGEST
-    return text if more <= 0 else f"{text[:_LONGEST]} … ({more:,} more characters)"
+    return text if more <= 0 else f"{text[:_LONGEST]} … ({count(more, 'more character')})"
 
 
 def _said(value: Any) -> str:

@@ -6,7 +6,10 @@ import math
 import pandas as pd
 import pytest
 
+from core.answers.diagnostic import ANSWERS
+from core.attribution.diagnostic import ATTRIBUTION
 from core.diagnosis import Diagnosis
+from core.influence.diagnostic import INFLUENCE
 from core.report.compare import sides_of
 from core.report.paired import (
     answer,
@@ -18,6 +21,8 @@ from core.report.paired import (
     regressions_text,
 )
 from core.run import Run
+from core.socket import QuestionColumn
+from tests.core.report.signal_runs import diagnosis_of
 
 RIGHT, WRONG = "It opened in 1931.", "It opened in 1902."
 ORDERED, REVERSED = [0.9, 0.5, 0.1, 0.05], [0.1, 0.5, 0.9]
@@ -116,6 +121,21 @@ def test_it_leads_with_correctness_and_cost(a, b, tokens, sentence):
 
 
 @pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (940, "94 % of the tokens"), (950, "the same number of tokens"), (1_050, "the same number of tokens"),
+        (1_060, "1.1 times the tokens"), (600, "60 % of the tokens"), (480, "about half of the tokens"),
+        (330, "about a third of the tokens"), (260, "about a quarter of the tokens"), (143, "14 % of the tokens"),
+        (100, "about a tenth of the tokens"),
+    ],
+)  # fmt: skip
+def test_how_many_tokens_there_are_for_a_thousand(tokens, said):
+    runs = (with_tokens(make_run("+-+-"), n, 0) for n in (1_000, tokens))
+    (both,) = pairs_of(sides_of([Diagnosis(run, diagnostics=[ANSWERS]) for run in runs]))
+    assert answer(both)[0].split(", at ")[1] == f"{said} ({tokens:,} instead of 1,000 for an answer)."
+
+
+@pytest.mark.parametrize(
     ("a", "b", "sentence"),
     [
         ("-" * 20, "+" * 20, "Run B is correct in 20 more of 20 questions (difference +100 points, "),
@@ -167,6 +187,31 @@ def test_what_the_number_of_passages_moves_is_marked_and_not_in_the_answer():
     assert "Dominance" not in " ".join(answer(both))
 
 
+def test_a_run_of_one_question_has_as_many_passages_for_it_as_one_of_two():
+    runs = (Diagnosis(make_run(signs), diagnostics=[ATTRIBUTION, INFLUENCE]) for signs in (".", ".."))
+    (both,) = pairs_of(sides_of([*runs]))
+    assert len(both.differences) == 3 and not any(one.moved_by_passages for one in both.differences)
+
+
+@pytest.mark.parametrize(
+    ("higher_is", "a", "b", "said"),
+    [
+        ("", [1.0, 2.0], [1.0, 2.0], "Size is the same in both runs."),
+        # Even if all five went one way, p would be 2 / 2^5 = 0.0625; of six it would be 0.03.
+        ("", [0.0] * 5, [1.0] * 5, "Size is on average 1.0 higher in run B (—, p = 0.062, n = 5): too few changes to tell."),
+        # By Student: 1/6 +- 2.571 sqrt(1.767 / 6).
+        ("", [0.0] * 6, [2, 1, 1, -1, -1, -1.0], "Size is on average 0.2 higher in run B (−1.2 to +1.6, p = 1, n = 6): chance alone could explain it."),
+        ("", [0.0] * 2, [1, -1.0], "Size is on average the same in both runs (−12.7 to +12.7, p = 1, n = 2): too few changes to tell."),
+        ("better", [0.0] * 10, [-1.0] * 10, "Of the 1 number, these differ by more than chance explains: Size is on average 1.0 lower (worse) in run B (—, p = 0.002, n = 10)."),
+        ("worse", [0.0] * 10, [-1.0] * 10, "Of the 1 number, these differ by more than chance explains: Size is on average 1.0 lower (better) in run B (—, p = 0.002, n = 10)."),
+    ],
+)  # fmt: skip
+def test_a_single_number_is_named_with_what_the_test_says_of_it(higher_is, a, b, said):
+    column = QuestionColumn("size", "Size", "{:.1f}", higher_is=higher_is)
+    both = pairs_of(sides_of([diagnosis_of((column,), size=values) for values in (a, b)]))[0]
+    assert answer(both) == (said,)
+
+
 def test_claim_uncertainty_falls_with_fewer_passages_by_itself():
     # A mean over the passages: of 10 in the one run, of 5 in the other.
     runs = [Run.load(f"sample_data/{name}") for name in ("recorded_run", "recorded_run_short")]
@@ -198,6 +243,7 @@ def test_text_and_json_say_the_same():
     json.dumps(facts, allow_nan=False)
     assert [run["name"] for run in facts["runs"]] == ["One", "Two"]
     (only,) = facts["comparisons"]
+    assert (only["a"], only["b"], only["n_shared"]) == ("A", "B", 8)
     correct = only["numbers"][0]
     assert correct["counts"] == {"better": 5, "worse": 0, "same": 3}
     assert correct["questions"][0] == {"query_id": "q0", "a": 0.0, "b": 1.0, "change": "better"}
@@ -233,8 +279,10 @@ def test_what_became_worse_is_listed_the_worst_first():
     assert correct.fixes_and_harms.startswith(
         "1 question became correct, 2 stopped being correct (p = 1, exact McNemar test, n = 6"
     )
+    assert [correct.change_text(word) for word in correct.rows["change"]].count("▲ now correct") == 1
     facts = regressions_facts(both.sides)
     [one] = facts["regressions"]
+    assert (one["a"], one["b"]) == ("A", "B")
     assert (one["number"], one["n"], one["n_better"], one["n_worse"], one["p_value"]) == (
         "Correct",
         6,
@@ -269,6 +317,16 @@ def test_without_reference_answers_support_decides():
         "Grounding is better in 0 questions, worse in 1 (p = 1, sign-"
     )
     assert regressions(both, both.outcome)["query_id"].tolist() == ["q1"]
+
+
+def test_what_became_worse_comes_after_the_settings_that_differ():
+    runs = (make_run("+-").derive({"model": {"name": name}}) for name in ("small", "large"))
+    lines = regressions_text(sides_of([Diagnosis(run, diagnostics=[ANSWERS]) for run in runs])).split("\n")
+    assert lines[2:5] == [
+        "  Model: A small, B large",
+        "",
+        "Run B against run A: 0 questions became correct, 0 stopped being correct (p = 1, exact McNemar test, n = 2).",
+    ]
 
 
 def test_where_neither_is_known_it_says_so():

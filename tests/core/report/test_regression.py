@@ -67,6 +67,44 @@ def test_only_a_loss_that_is_significant_and_larger_than_allowed_fails():
     assert regression(made(before), made(now), 0.0).sentences[0] == "Passed: no loss, 0 points allowed."
 
 
+def test_points_have_a_decimal_where_it_counts_and_one_is_singular():
+    # 1 of 97 is 1.03 points, 2 of 97 are 2.06.
+    for n_broken, said in ((1, "1 point"), (2, "2.1 points")):
+        found = regression(made("-" * n_broken + "+" * (97 - n_broken)), made("+" * 97), 0.5)
+        assert found.sentences[0] == f"Passed: the loss of {said} is not larger than the 50 points allowed."
+    assert regression(made("+"), made("+"), 0.01).sentences[0] == "Passed: no loss, 1 point allowed."
+
+
+@pytest.mark.parametrize(("max_loss", "digits"), [(0.9, 1), (0.5, 2), (0.05, 3), (0.005, 4)])
+def test_the_questions_needed_are_said_with_two_digits_rounded_up(max_loss, digits):
+    found = regression(made("++"), made("++"), max_loss)
+    needed = found.to_json()["n_needed"]
+    assert len(str(needed)) == digits
+    _, said = found.sentences[-1].split("; about ")
+    said, unit = (
+        int(said.removesuffix(" would be needed for 80 %.").replace(",", "")),
+        {3: 10, 4: 100}.get(digits, 1),
+    )
+    assert said % unit == 0 and needed <= said < needed + unit
+
+
+def test_questions_are_listed_only_where_some_broke():
+    found = regression(made("-+-"), made("+++"), 0.9)
+    assert found.to_text().split("\n")[-7:-5] == ["No longer correct:", "  q0: When did bridge 0 open?"]
+    assert found.to_json()["broken"][1] == {
+        "query_id": "q2", "question": "When did bridge 2 open?", "before": ANSWER["+"], "now": ANSWER["-"],
+    }  # fmt: skip
+    assert found.broken.index.to_list() == [0, 1]
+    assert "No longer correct:" not in regression(made("+++"), made("+++"), 0.9).to_text()
+
+
+def test_twenty_questions_that_broke_are_listed_and_the_others_counted():
+    for n, more in ((20, None), (21, "  and 1 more"), (1_030, "  and 1,010 more")):
+        lines = regression(made("-" * n), made("+" * n), 0.9).to_text().split("\n")
+        assert sum(line.startswith("  q") for line in lines) == 20
+        assert (lines[-1] == more) if more else lines[-1].startswith("    now: ")
+
+
 def test_a_run_that_answers_nothing_fails():
     """`correct` is missing where there is no answer, so a comparison of it alone would see nothing."""
     assert outcomes(made("+-aex")).to_list()[:4] == [1, 0, 0, 0] and math.isnan(outcomes(made("x")).iloc[0])
@@ -114,6 +152,9 @@ def test_the_questions_needed_reach_80_percent():
         # Connor (1987), the normal approximation.
         by_hand = (1.6449 * changed**0.5 + 0.8416 * (changed - drop**2) ** 0.5) ** 2 / drop**2
         assert 0.95 * by_hand < needed < 1.25 * by_hand
+        if needed < 2_000:  # half a percent fewer are not always enough
+            assert min(power(n, drop, changed) for n in range(int(0.994 * needed) - 1, needed)) < 0.8
+    assert 705_000 < questions_needed(0.0005, 0.03) < 900_000  # by hand 742,000
     assert questions_needed(0.0005, 0.5) is None
 
 
@@ -151,6 +192,7 @@ HOSTILE = "]]></failure><script>alert(1)</script> [x](javascript:1) @all #1 www.
 def test_hostile_texts_stay_texts_in_junit_and_markdown():
     now = made("-" * 6, answer=[HOSTILE] * 6, question=[HOSTILE] * 6)
     found = cases_of(regression(now, made("+" * 6, question=[HOSTILE] * 6), 0.05))
+    assert junit_xml([found]).startswith(b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite ")
     root = ET.fromstring(junit_xml([found]))
     assert {one.tag for one in root.iter()} == {"testsuite", "testcase", "failure"}
     assert (root.get("tests"), root.get("failures")) == ("7", "7")

@@ -23,6 +23,7 @@ from core.report.page import report_html
 from core.report.svg import figure_html
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
 from core.run import Run
+from core.socket import Diagnostic, Number, Setting
 from core.sources.simulation import SimulationOptions, simulate
 
 HOSTILE = "</style></svg><script>alert(1)</script><img src=x onerror=alert(2)> javascript:alert(3) {{ 7*7 }} \"'&amp;"
@@ -140,6 +141,106 @@ def test_of_two_runs_what_changed_comes_first():
     page = Page(report_html(small(better), small(before)))
     assert page.text.index("Run B is correct in 2 more of 3 questions") < page.text.rindex("Verdict")
     assert "All that follows is about B · New." in page.text and "A · x" in page.text
+
+
+def test_of_two_runs_the_questions_that_became_worse_are_listed():
+    good, bad = hostile_run("Paris and Rome"), hostile_run("x")
+    bad = bad.derive({}, queries=bad.queries.assign(question=good.queries["question"]))
+
+    def said(now, before):
+        page = report_html(*(Diagnosis(one, diagnostics=[ANSWERS]) for one in (now, before)))
+        return Page(page).text.split("What became worse")[1].split("All numbers")[0]
+
+    worse, better = said(bad, good), said(good, bad)
+    # Of the first question "x" is a reference answer, too.
+    assert "0 questions became correct, 2 stopped being correct" in worse
+    assert [worse.count(f"Paris and Rome {i}") for i in range(3)] == [0, 1, 1]
+    assert "2 questions became correct, 0 stopped" in better and "Answer A" not in better
+
+
+def test_two_runs_without_a_number_in_common_have_nothing_that_became_worse():
+    nothing = Diagnosis(Run.create({"source": "live"}), diagnostics=[ANSWERS])
+    page = Page(report_html(nothing, nothing))
+    assert (
+        "The runs have no number in common to compare." in page.text and "What became worse" not in page.text
+    )
+
+
+def paragraphs(data):
+    """The text of every paragraph, and of every cell of a table, in order."""
+    return [
+        " ".join(re.sub("<[^>]+>", "", one).split())
+        for one in re.findall(
+            r"<(?:p|td|th|dt|dd)\b[^>]*>(.*?)</(?:p|td|th|dt|dd)>", data.decode(), re.DOTALL
+        )
+    ]
+
+
+def test_a_question_is_shown_with_its_passages_in_their_order():
+    run = hostile_run("Text", n=1)
+    passages = pd.DataFrame(
+        {
+            "query_id": "q0", "passage_id": ["p1", "p2", "p3"], "title": ["One", None, "Three"],
+            "text": ["first", "w" * 3_000, "w" * 3_001], "retrieval_rank": [2.0, 1.0, 3.0],
+            "is_gold": pd.array([True, False, None], dtype="boolean"),
+        }
+    )  # fmt: skip
+    run = run.derive(
+        {}, passages=passages, queries=run.queries.assign(answer=None, reference_answers=[["Paris", "Rome"]])
+    )
+    found = paragraphs(report_html(Diagnosis(run, diagnostics=[ANSWERS])))
+    start = found.index("Answer (id q0)")
+    assert found[start:][:4] == [
+        "Answer (id q0)",
+        "—",
+        "Reference answers",
+        "Paris Rome",
+    ]
+    shown = found[start : found.index("Model")]
+    assert shown[shown.index("Rank 1: p2") :][:6] == [
+        "Rank 1: p2", "w" * 3_000, "Rank 2: One · gold passage", "first", "Rank 3: Three", "w" * 3_000 + " … (1 more character)",
+    ]  # fmt: skip
+
+
+def test_the_origin_says_all_that_is_known_of_it():
+    manifest = {
+        "source": "live", "run_id": "r1", "created": "2026-01-02", "cost": {"prompt_tokens": 12_345},
+        "environment": {"python": "3.11", "packages": {"numpy": "2.0"}},
+    }  # fmt: skip
+    found = paragraphs(report_html(Diagnosis(Run.create(manifest), diagnostics=[ANSWERS])))
+    expected = {
+        "Run": "r1", "Created": "2026-01-02", "Source": "live", "Python": "3.11", "numpy": "2.0",
+        "Cost: prompt tokens": "12,345",
+    }  # fmt: skip
+    assert {title: found[found.index(title) + 1] for title in expected} == expected
+    assert "Parent run" not in found and "Packages" not in found
+
+
+def test_numbers_without_a_value_are_not_listed():
+    numbers = (
+        Number("a", "On a card", 1.5, place="card"), Number("b", "In a row", 2, place="row"),
+        Number("c", "Unknown", None, place="card"), Number("d", "Data only", 4, place="data"),
+        Number("e", "Of the set-up", 5, place="setup"), Number("f", "By name", {"x": 1}, place="row"),
+    )  # fmt: skip
+    toy = Diagnostic("toy", "Toy", "?", lambda d: d, lambda a: numbers)
+    run = Run.create({"source": "live"}, queries=pd.DataFrame({"query_id": ["q"], "question": ["Why?"]}))
+    page = Page(report_html(Diagnosis(run, diagnostics=[toy])))
+    assert "All numbers (2)" in page.text
+    assert all(title in page.text for title in ("On a card", "In a row"))
+    assert not any(title in page.text for title in ("Unknown", "Data only", "By name"))
+
+
+def test_settings_stand_beside_their_defaults():
+    toy = Diagnostic(
+        "toy", "Toy", "?", lambda d: d, lambda a: (),
+        settings=(
+            Setting("from", "From", 0.7, ""), Setting("all", "All", False, ""), Setting("by", "By", "", ""),
+        ),
+    )  # fmt: skip
+    run = Run.create({"source": "live"}, queries=pd.DataFrame({"query_id": ["q"], "question": ["Why?"]}))
+    data = report_html(Diagnosis(run, {"from": 0.85, "all": True}, diagnostics=[toy])).decode()
+    row = r'<tr><td>([^<]+)</td><td data-of="Value">([^<]+)</td><td data-of="Default">([^<]+)</td>'
+    assert re.findall(row, data) == [("From", "0.85", "0.7"), ("All", "on", "off"), ("By", "—", "—")]
 
 
 def test_a_simulated_run_is_marked_and_the_command_writes_the_file(tmp_path, capsys):

@@ -114,7 +114,10 @@ def test_draws_suffice_for_very_many_pairs():
     values = {c.name: rng.permutation(N) for c in columns[1:]}
     values["c0"] = values["c1"] * 2.0
     found = signal_agreement(diagnosis_of(columns, **values))
-    assert len(found.pairs) == 528 and pair(found, "C0", "C1")[SPEARMAN].is_clear
+    clear = pair(found, "C0", "C1")[SPEARMAN]
+    assert len(found.pairs) == 528 and clear.is_clear
+    # Fifty draws for each pair: the smallest p-value is 1 in 26,401, times the number of pairs.
+    assert clear.p_value == pytest.approx(528 / 26_401)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +138,15 @@ def test_undefined_pairs_have_a_reason(values, reason):
     assert one[SPEARMAN].range_text == one[SPEARMAN].p_text == "—"
     assert answer(found)[0] == f"No correlation is defined for the 1 pair of signals: {reason}."
     assert f"undefined because {reason}" in signals_text(found)
+
+
+def test_of_several_undefined_pairs_the_first_says_why():
+    first, last = [*UP[:10], *[np.nan] * 10], [*[np.nan] * 9, *UP[9:]]
+    found = signal_agreement(diagnosis_of(sure=first, doubt=last, size=[*UP[:3], *[np.nan] * 17]))
+    assert [one.n for one in found.pairs] == [1, 3, 0]
+    assert answer(found)[0] == (
+        "No correlation is defined for the 3 pairs of signals: 1 question has both, 10 are needed."
+    )
 
 
 def test_directions_say_which_sign_to_expect():
@@ -203,6 +215,17 @@ def test_the_table_of_pairs_is_what_the_file_holds():
     assert exporters()["signals-csv"].write(diagnosis) == signals_csv(diagnosis)
     empty = pairs_table(signal_agreement(diagnosis_of()))
     assert len(empty) == 0 and [*empty] == [*table]
+
+
+def test_the_table_says_which_sign_is_expected():
+    table = pairs_table(signal_agreement(diagnosis_of(right=RIGHT, sure=UP, doubt=MIXED, size=MIXED)))
+    signs = dict(
+        zip(zip(table["first"], table["second"], strict=True), table["expected_sign"].fillna(""), strict=True)
+    )
+    assert signs == {
+        ("Right", "Sureness"): "positive", ("Right", "Doubt"): "negative", ("Right", "Size"): "",
+        ("Sureness", "Doubt"): "negative", ("Sureness", "Size"): "", ("Doubt", "Size"): "",
+    }  # fmt: skip
 
 
 def test_facts_are_plain_json():
