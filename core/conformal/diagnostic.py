@@ -46,7 +46,7 @@ def _claims(claims: Any) -> pd.DataFrame:
         support_maximum=claims.scores["support_maximum"].array,
         correct=np.where(label.isna(), np.nan, (label == "Entailment").astype("float64")),
     )
-    return frame[claims.layout.of_answer].reset_index(drop=True)
+    return frame[claims.layout.of_answer]
 
 
 def _analyse(diagnosis: Analyses) -> ConformalAnalysis:

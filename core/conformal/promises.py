@@ -348,7 +348,7 @@ def kept_claims_of(
     """Calibrate the back-off and count what it keeps of tested answers; None where no claim has a label."""
     if claims is None or claims["correct"].isna().all():
         return None
-    rows = claims.reset_index(drop=True).groupby("query_id", sort=False).indices
+    rows = claims.groupby("query_id", sort=False).indices
     score, right = (claims[name].to_numpy(dtype=np.float64) for name in ("support_maximum", "correct"))
     halves = [
         [rows[query_id] for query_id in frame.loc[role, "query_id"] if query_id in rows]

@@ -119,6 +119,16 @@ def test_a_refusal_is_in_no_set():
     assert found.queries["set_size"].iloc[1] == 0
 
 
+def test_a_question_without_samples_has_no_set_and_counts_for_none():
+    samples = [["alpha"] * 8 + ["bravo"] * 2] * 3 + [[]] + [["alpha"] * 10, []]
+    found = conformal(planted([8] * 6, [True] * 6, [True] * 4 + [False] * 2, samples=samples), alpha=0.5)
+    assert (found.sets.rule.n, found.sets.rule.n_without_correct) == (3, 0)
+    one = found.coverages[OF_SETS]
+    assert (one.n_calibration, one.n_test, one.n_covered) == (3, 1, 1)
+    assert found.sets.mean_size == 1 and found.sets.n_without_correct == 0
+    assert pd.isna(found.queries["set_covers"].iloc[5])
+
+
 def test_where_no_sample_is_right_too_often_the_set_is_everything_and_nothing_is_promised():
     same, correct = [9] * 6 + [9, 3], [True] * 2 + [False] * 4 + [False, True]
     found = conformal(planted(same, correct, [True] * 6 + [False] * 2), alpha=0.3)
@@ -140,6 +150,27 @@ def test_every_group_has_its_threshold():
     assert groups["threshold"].to_dict() == {name: threshold(one, 0.5) for name, one in own.items()}
     assert groups["n_covered"].to_dict() == {"who": 0, "when": 1}
     assert groups["n_test"].to_list() == [1, 1] and groups["n_calibration"].to_list() == [4, 4]
+
+
+def test_the_threshold_of_a_question_is_that_of_its_group():
+    assert conformal(nine(), alpha=0.2).threshold_of("who") == (9, 0.8), "without groups that of all"
+    # At 0.5 the third of four.
+    kind = ["who"] * 4 + ["when"] * 4 + ["who"]
+    run = planted([9, 8, 7, 6, 3, 2, 1, 1, 5], [True] * 9, [True] * 8 + [False], kind=kind)
+    found = conformal(run, alpha=0.5)
+    assert (found.threshold_of("who"), found.threshold_of("when")) == ((4, 0.3), (4, 0.9))
+    n, unknown = found.threshold_of("why")
+    assert n == 0 and math.isnan(unknown)
+
+
+def test_what_a_threshold_lets_through_and_its_test():
+    # Sure are 60 right answers, and one more that nobody has judged; 40 wrong ones are at 0.3.
+    run = planted([10] * 61 + [3] * 40, [True] * 60 + [None] + [False] * 40, [True] * 30 + [False] * 71)
+    now, tested = conformal(run).at(0.5)
+    assert (now.n, now.n_passing, now.n_labelled, now.n_correct) == (101, 61, 60, 60)
+    assert (tested.threshold, tested.n_answered, tested.n_wrong) == (pytest.approx(0.5), 60, 0)
+    now, tested = conformal(run).at(0.07)
+    assert (now.n_passing, now.accuracy) == (101, pytest.approx(0.6)) and tested is None, "not on the grid"
 
 
 def test_groups_are_languages_where_there_is_one_kind_and_none_where_all_are_alike():

@@ -113,6 +113,18 @@ def test_a_question_that_is_in_the_store_is_no_test(tmp_path):
     assert found.kept_claims is None and found.drift.n == 2
 
 
+def test_an_answer_is_a_case_by_its_reference_or_a_judgement_of_it():
+    run = planted([9, 8, 7], [True, None, None], [None] * 3)
+    queries = run.queries.assign(correct=[None, False, None])
+    cases, _ = cases_of(Diagnosis(Run.create(run.manifest, **{**run.tables, "queries": queries})))
+    # The third has neither.
+    assert [(one.question, one.true_answer, one.correct) for one in cases] == [
+        ("Which word is number 0?", "alpha", True),
+        ("Which word is number 1?", "", False),
+    ]
+    assert [one.score for one in cases] == pytest.approx([0.1, 0.2])
+
+
 def test_the_run_keeps_the_calibration_when_the_store_goes(tmp_path):
     run = planted([9], [True], [None])
     path = store_of(tmp_path / "s.db", run, [0.5] * 9)

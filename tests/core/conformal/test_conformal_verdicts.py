@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from core.cli import main
 from core.conformal import certify_threshold, threshold_rank
+from core.conformal.analysis import flagged_over_splits
 from core.conformal.definitions import FLAGGED, OF_CORRECT, TEST
 from core.conformal.findings import findings
 from core.conformal.promises import OTHERS
@@ -67,6 +69,8 @@ def test_groups_with_too_few_labels_share_a_threshold():
     run = planted([9] * 64, [True] * 64, [True] * 32 + [False] * 32, kind=kind)
     rows = Diagnosis(run, {"alpha": 0.12})["conformal"].groups.set_index("group")
     assert rows["n_calibration"].to_dict() == {"who": 20, OTHERS: 12} and (rows["n_test"] == [20, 12]).all()
+    shared = Diagnosis(run, {"alpha": 0.12})["conformal"]
+    assert [shared.threshold_of(one) for one in ("who", "when", None)] == [(20, 0.1), (12, 0.1), (12, 0.1)]
     # Where none has enough, one threshold is for all, and there is nothing to draw by group.
     few = planted([9] * 24, [True] * 24, ([True] * 12 + [False] * 12), kind=["a", "b", "c"] * 8)
     found = Diagnosis(few, {"alpha": 0.16})["conformal"]
@@ -112,6 +116,15 @@ def test_another_seed_of_the_half_does_not_change_what_is_said():
     assert len(seen) > 3, "the half of the run does change the count"
     assert len(said) == 1
     assert one.low <= one.median <= one.high and one.low - 5 <= min(seen) and max(seen) <= one.high + 5
+
+
+def test_an_answer_that_is_neither_correct_nor_wrong_calibrates_no_half():
+    # Twenty correct answers at 0.1; twenty refusals at 1.0, which are beyond every threshold of the former.
+    queries = pd.DataFrame({"query_id": [f"q{i:02}" for i in range(40)], "role": TEST, "kind": None})
+    queries["score"] = [0.1] * 20 + [1.0] * 20
+    queries["correct"] = pd.array([True] * 20 + [None] * 20, dtype="boolean")
+    found = flagged_over_splits(queries, 0.2)
+    assert found.of == 20 and 0 < found.low <= found.median <= found.high
 
 
 def test_one_set_of_labels_has_one_threshold_whatever_the_route(tmp_path, capsys):

@@ -44,6 +44,13 @@ def test_the_alarm_is_at_the_first_value_of_one_over_level():
     assert drift_martingale([*np.full(60, 0.02), *np.full(900, 0.5), 0.99], level=0.01).alarm == found.alarm
 
 
+def test_capital_of_exactly_one_over_level_is_enough():
+    path = drift_martingale(np.zeros(20)).log_martingale
+    # From e⁴ on the logarithm of the exponential is the same float again.
+    for place in np.flatnonzero(path > 4):
+        assert drift_martingale(np.zeros(20), level=math.exp(-path[place])).alarm == place
+
+
 def test_a_long_stream_overflows_nothing():
     path = drift_martingale(np.zeros(5_000)).log_martingale
     assert np.isfinite(path).all() and path[-1] > 1_800  # e^709 is the largest float

@@ -155,6 +155,14 @@ def test_excluded_scores_calibrate_nothing(rag):
     assert found.get_calibration_stats()["max"] == 0.5
 
 
+def test_an_answer_without_a_reference_calibrates_nothing(rag):
+    _, found = rag(alpha=0.5)
+    stats = calibrated(found, [9, 5, 0], ["Paris", "Paris", []])
+    assert (stats["total_calibrated"], stats["n_labels"], stats["n_correct"]) == (3, 2, 2)
+    assert found.predict_with_coverage("Q1 new?", "Text.").metadata["n_calibration"] == 2
+    assert found.get_calibration_stats()["count"] == 2
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [("I don't know.", "The answer is a refusal: it claims nothing."), ("", "The answer holds no word.")],
@@ -221,6 +229,16 @@ def test_it_says_why_all_calls_failed(tmp_path):
         stats = found.calibrate(["Who?", "When?"], ["Text."] * 2, ["Ada"] * 2)
     assert (stats["n_failed"], stats["failure"]) == (2, "answer raised KeyError: 'documents'")
     assert stats["reason"] == "2 questions asked, all failed: answer raised KeyError: 'documents'"
+
+
+def test_it_says_why_most_calls_failed(rag):
+    """Of several reasons that of most questions."""
+    _, found = rag(
+        lambda request: Completion.failed("Too long." if "Q1 " in question_of(request) else "Busy.")
+    )
+    stats = calibrated(found, [1, 2, 2])
+    assert (stats["n_failed"], stats["failure"]) == (3, "Busy.")
+    assert stats["reason"] == "3 questions asked, all failed: Busy."
 
 
 @pytest.mark.parametrize("style", [None, "short", "full", "function"])

@@ -178,6 +178,19 @@ def test_the_number_of_labels_named_does_it(cases):
     assert certified(1.05 * (n + more)) is not None and certified(0.7 * (n + more)) is None
 
 
+def test_the_number_of_labels_named_does_it_where_no_two_are_equally_sure():
+    """A start is then a threshold itself; the grid has none between the right answers and the wrong ones."""
+
+    def certified(n):
+        confidence = np.linspace(0.99, 0.96, n)
+        return certify_threshold(confidence, np.arange(n) < 2 * n / 3, 0.1, 0.1)
+
+    few = certified(30)
+    assert few.threshold is None and few.labels_needed > 0
+    named = 30 + few.labels_needed
+    assert certified(round(1.05 * named)).threshold > 0.96 and certified(round(0.7 * named)).threshold is None
+
+
 def test_missing_confidences_and_labels_are_left_out():
     confidence, correct = answers((1.0, 22, 0))
     found = certify_threshold([*confidence, NAN, 1.0], [*correct, 0, NAN], 0.1, 0.1, [1.0], [1.0])
@@ -232,6 +245,13 @@ def test_a_few_labels_never_say_that_more_would_not_change_it(n):
     """At α = 0.01 a single wrong answer has a risk of at least 5 % at the lower end of its interval."""
     for alpha in (0.01, 0.04, 0.1, 0.2):
         assert not certify_threshold([0.5] * n, [0] * n, alpha, 0.1).out_of_reach
+
+
+def test_a_single_wrong_answer_is_the_surest_one_in_twenty():
+    # Of one answer that is wrong, 0.05 is the lower end of the interval; of more it is above that.
+    confidence, wrong = np.arange(20) / 20, np.zeros(20)
+    assert certify_threshold(confidence, wrong, 0.04, 0.1).out_of_reach
+    assert not certify_threshold(confidence, wrong, 0.06, 0.1).out_of_reach
 
 
 @settings(max_examples=40)

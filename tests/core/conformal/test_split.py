@@ -21,7 +21,7 @@ from core.conformal import (
     p_values,
     threshold_rank,
 )
-from core.conformal.split import shortfall
+from core.conformal.split import covered_by_chance, shortfall
 from core.errors import InputError
 
 NAN, INF = math.nan, math.inf
@@ -184,6 +184,10 @@ def test_the_band_is_scipys(n, alpha, k):
 def test_the_shortfall_by_hand():
     # Ten or more of 20 lie beyond the largest of 9 where the ten strangest of all 29 are new: C(19, 9) / C(29, 9).
     assert shortfall(10, [(9, 20)], 0.1) == pytest.approx(92_378 / 10_015_005)
+
+    # Of two thresholds each covers its case with 0.9: none in 0.1 · 0.1, one in 2 · 0.1 · 0.9, and then both.
+    assert covered_by_chance([(9, 1), (9, 1)], 0.1) == pytest.approx([0.01, 0.18, 0.81])
+    assert shortfall(1, [(9, 1), (9, 1)], 0.1) == pytest.approx(0.19)
 
 
 def test_groups_by_hand():

@@ -73,6 +73,7 @@ def test_the_size_of_a_set_counts_groups_up_to_the_threshold():
     # Without a finite one a set holds everything.
     held = [2 if conformal_threshold([0.5] * 10, alpha) == 0.5 else 3 for alpha in (0.05, 0.3)]
     assert (found.size == held).all() and (found.coverage == 1).all() and held[1] == 2
+    assert found.largest == 3
     frame = found.to_frame()
     assert frame[["size", "size_low", "size_high"]].to_numpy().tolist() == [[n] * 3 for n in held]
     assert repeated_splits([0.5] * 4).to_frame()["size"].isna().all()
