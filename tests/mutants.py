@@ -4,8 +4,8 @@ Run from the repository root: ``python -m tests.mutants [--sample 150] [--seed 0
 
 The changes are Cosmic Ray's. Its own runner draws no sample and starts Python anew for every mutant, which
 takes longer than most tests; here the libraries are loaded once, and each mutant is tested in a fork. It meets the
-tests of its own package that run the function it is in, and no others, nor any that is slow, loads a model or
-drives a browser: the figure is a lower bound. One change is tried at each of the places drawn. Annotations and
+tests of its own package that run the function it is in, and no others, nor any that is slow, drives a browser or,
+but for the embedded back end, loads a model: the figure is a lower bound. One change is tried at each of the places drawn. Annotations and
 decorators are left out: what is computed hardly depends on them. The working tree is copied, not touched; an
 interrupt (Ctrl-C) ends with the figure of what was done, a sample as well. ``--keep`` keeps the figures of the packages that were gone through to the end.
 """
@@ -65,11 +65,16 @@ FLAGS = (
         "no:cacheprovider",
         "-p",
         "no:xdist",
-        "-m",
-        "not model and not slow and not e2e",
     ),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is loaded already
 )
+MARKS = "not slow and not e2e"
+EMBEDDED = "embedded"  # a package within one, nearly all of whose tests run a model, most a tiny one
+TESTS = {  # where they are called by another name; there are old files of the store, for the migrations
+    "core": ("test_*.py",),
+    EMBEDDED: ("llm/embedded/test_*.py",),
+    "migrations": ("test_*database*.py", "calibration/test_store.py"),
+}
 SURVIVED, AT_IMPORT = 0, 77  # exit statuses
 # Seconds of processor time of tests for one change, which the quickest fill: with the others the figure would be higher.
 MOST = 20.0
@@ -79,20 +84,15 @@ def packages() -> dict[str, list[Path]]:
     """Return the modules of every package of `core`; those beside the packages are one of their own."""
     found: dict[str, list[Path]] = {}
     for path in sorted(Path("core").rglob("*.py")):
-        found.setdefault(path.parts[1] if len(path.parts) > 2 else "core", []).append(path)
+        package = path.parts[1] if len(path.parts) > 2 else "core"
+        found.setdefault(EMBEDDED if EMBEDDED in path.parts else package, []).append(path)
     return found
 
 
 def tests_of(package: str) -> list[str]:
-    """Return the files of a package's own tests."""
-    # A package without a folder of tests has some that bear its name; the migrations are the database's and the
-    # store's, of which there are old files.
-    named = "database" if package == "migrations" else package
-    whole = Path("tests/core", package).rglob("test_*.py") if package != "core" else ()
-    if package == "migrations":
-        whole = Path("tests/core").rglob("test_store.py")
-    beside = Path("tests/core").glob("test_*.py" if package == "core" else f"test_*{named}*.py")
-    return sorted(map(str, {*whole, *beside}))
+    """Return the files of a package's own tests: in its folder, or bearing its name."""
+    patterns = TESTS.get(package, (f"{package}/**/test_*.py", f"test_*{package}*.py"))
+    return sorted({str(path) for pattern in patterns for path in Path("tests/core").glob(pattern)})
 
 
 class Learner:
@@ -199,12 +199,13 @@ class Tests:
 
     def __init__(self, package: str) -> None:
         file, self.files = Path(f"{package}.learnt.json").absolute(), tests_of(package)
+        self.marks = MARKS if package == EMBEDDED else f"{MARKS} and not model"
         self.wire, theirs = Pipe()
         self.process = os.fork()
         if not self.process:
             self.wire.close()  # so that this one ends when the other does
             learner = Learner(file)
-            ran_as_child(self.files, [learner, Collected(theirs, learner)])
+            ran_as_child([*self.files, "-m", self.marks], [learner, Collected(theirs, learner)])
         if self.wire.recv() != SURVIVED:
             raise SystemExit(f"Without any change the tests fail: {' '.join(self.files)}")
         self.seconds, ran = json.loads(file.read_text())
@@ -302,18 +303,18 @@ def places(paths: list[Path]) -> list[list[MutationSpec]]:
     ]
 
 
-def ran_as_child(tests: list[str], plugins: list[object]) -> NoReturn:
+def ran_as_child(options: list[str], plugins: list[object]) -> NoReturn:
     """Run pytest in silence, as what this process does last."""
     sys.dont_write_bytecode = True  # a mutant must leave nothing behind that the next one could meet
     output = os.open(os.devnull, os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    os._exit(int(pytest.main([*FLAGS, *tests], plugins=plugins)))
+    os._exit(int(pytest.main([*FLAGS, *options], plugins=plugins)))
 
 
 def waited(child: int) -> int:
     """Return the exit status of a process, which is killed when it waits for ever."""
-    end = time.monotonic() + 600
+    end = time.monotonic() + 8 * MOST  # beside other work
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -358,7 +359,7 @@ def noticed(tests: Tests, change: MutationSpec) -> bool | None:
         if status == AT_IMPORT:
             child = os.fork()
             if not child:
-                ran_as_child(chosen, [])
+                ran_as_child([*chosen, "-m", tests.marks], [])
             status = waited(child)
     line = change.start_pos[0]
     was, became = (text.splitlines()[line - 1].strip() for text in texts)
@@ -405,9 +406,9 @@ def page() -> str:
 Small wrong changes (a `<` for a `<=`, a number that is one more, a condition turned round) are made at random
 places of a package of `core`, one at a time, and its own fast tests run. A change that no test notices is a
 mistake that could be made unseen. `make mutants` draws them and lists those that survive; the 95 % interval is
-Wilson's. Tests of other packages, slow ones, and those with a model or a browser are left out, and of the others
-those of the function that was changed run, the quickest first, until {MOST:g} seconds of processor time are
-chosen: the true share is higher.
+Wilson's. Tests of other packages, slow ones, those with a browser and, but for the embedded back end, those with a
+model are left out, and of the others those of the function that was changed run, the quickest first, until
+{MOST:g} seconds of processor time are chosen: the true share is higher.
 
 | package | noticed (95 %) | changes | without effect | places to draw from | on |
 |---|---|---|---|---|---|
