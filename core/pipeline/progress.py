@@ -12,7 +12,7 @@ from typing import Self
 
 from core.errors import Cancelled
 from core.llm.types import CANCEL_SECONDS
-from core.text.display import duration, one_line
+from core.text.display import count, duration, one_line
 
 _WINDOW = 60
 _REDRAW_SECONDS = 0.2
@@ -104,7 +104,8 @@ class ProgressLine:
         self.clear()
         if self._progress.done:
             progress = self._progress
-            sys.stderr.write(f"{progress.done:,} {progress.unit} in {duration(progress.seconds)}.\n")
+            done = count(progress.done, progress.unit.removesuffix("s"), progress.unit)
+            sys.stderr.write(f"{done} in {duration(progress.seconds)}.\n")
             sys.stderr.flush()
 
 

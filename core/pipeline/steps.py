@@ -27,7 +27,7 @@ from core.pipeline.asking import Asker, RetryPolicy
 from core.pipeline.executing import Executor, Job, Part, batches, in_threads
 from core.pipeline.rows import OF_ANSWERS, Rows, cleared, merged
 from core.run import Run
-from core.text.display import duration
+from core.text.display import count, duration
 
 ProgressCallback = Callable[[int, int, str], None]
 # Building and saving partial runs may take at most this share of the time.
@@ -427,7 +427,7 @@ class _Drive:
                 done, total = n_answers - n_cached, max(n_answers, self._n_calls) - n_cached
             else:
                 done, total = self._n_finished - self._n_cached, n_questions - self._n_cached
-                what += f", {n_answers:,} calls answered" if n_answers else ""
+                what += f", {count(n_answers, 'call')} answered" if n_answers else ""
             what += f", {n_cached:,} from the cache" if n_cached else ""
             self._progress(done, total, what)
 

@@ -66,11 +66,32 @@ def failing(times, failure=None, then="x"):
 
 def test_the_waits_double_up_to_the_longest():
     still = RetryPolicy(9, 0.0, 4.0)
-    assert still.pause(3, 7.0) == 7.0
+    assert (still.pause(3, 7.0), still.pause(3, None)) == (7.0, 0.0)
     policy = RetryPolicy(9, 1.0, 4.0)
     for tries, least in ((1, 1.0), (2, 2.0), (3, 4.0), (9, 4.0)):
         assert least <= policy.pause(tries, None) <= least + 1.0
     assert 30.0 <= policy.pause(1, 30.0) <= 31.0
+    assert 1.0 <= policy.pause(0, None) <= 2.0  # after a try that brought some answers
+    assert policy.pause(5000, None) <= 5.0  # the doubled wait would be no number any more
+    # Threads that fail together do not come back together.
+    waits = [policy.pause(1, None) for _ in range(60)]
+    assert min(waits) < 1.4 and max(waits) > 1.6
+
+
+def test_without_a_policy_six_tries_are_made_in_half_a_minute(clock):
+    llm = ScriptedLLM(failing({0: 99}))
+    with pytest.raises(TransientError):
+        Asker(llm).ask(requests(1))
+    assert (llm.calls, clock.now) == (6, 1000.0 + 1 + 2 + 4 + 8 + 16)
+    assert RetryPolicy().pause(9, None) == 30.0
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(900.0, 2), (900.5, 1)])
+def test_a_server_may_ask_for_a_quarter_of_an_hour(clock, seconds, calls):
+    llm = ScriptedLLM(failing({0: 99}, Overloaded("later", seconds)))
+    with pytest.raises(Overloaded):
+        Asker(llm).ask(requests(1))
+    assert llm.calls == calls
 
 
 def test_an_answer_starts_the_tries_anew(clock):
@@ -97,7 +118,7 @@ def test_one_call_that_keeps_failing_costs_only_itself(clock):
     asked, llm = asker(failing({2: 99}), cache)
     first, second, third = asked.ask(requests(3))
     assert (first.text, second.text) == ("x", "x")
-    assert (third.finish_reason, third.error) == ("error", "busy")
+    assert third == Completion("", "error", 0, 0, 0.0, error="busy")
     assert llm.calls == 2 + 4  # one try that brought answers, three in vain
     assert len(cache) == 2
     again, other = asker(failing({}), cache)
@@ -181,10 +202,79 @@ def test_the_model_can_see_a_cancel_while_it_works():
         asked.ask(requests(1))
 
 
+class Together(ScriptedLLM):
+    """Tells nobody of an answer before all are there."""
+
+    def generate(self, requests, on_done=None, cancelled=None):
+        return super().generate(requests)
+
+
+@pytest.mark.parametrize("kind", [ScriptedLLM, Together])
+def test_every_answer_is_told_and_counted_once(kind):
+    told, seen, cache = [], [], CompletionCache()
+    llm = kind(lambda request: f"answer {number(request)}")
+    asked = Asker(llm, cache, on_answer=seen.append)
+    twice = [*requests(2), *requests(1)]
+    answers = asked.ask(twice, lambda place, answer: told.append((place, answer.text)))
+    assert [one.text for one in answers] == ["answer 0", "answer 1", "answer 0"]
+    assert sorted(told) == [(0, "answer 0"), (1, "answer 1"), (2, "answer 0")]
+    assert seen == [2, 3]
+    assert asked.usage == {"calls": 2, "cached": 0, "prompt_tokens": 2, "completion_tokens": 4}
+    assert (asked.n_made, asked.n_answers, asked.n_cached, len(cache)) == (2, 3, 0, 2)
+    asked.ask(requests(3))
+    assert seen == [2, 3, 4, 5, 6]
+    assert asked.counts == {
+        "answers": 6, "from_cache": 2, "read": 0, "calls": 3, "cached": 2, "prompt_tokens": 3, "completion_tokens": 6,
+    }  # fmt: skip
+
+
+def test_what_another_process_counted_is_added():
+    seen = []
+    asked = Asker(ScriptedLLM("x"), on_answer=seen.append)
+    more = {
+        "answers": 7, "from_cache": 2, "read": 3, "calls": 4, "cached": 1, "prompt_tokens": 50, "completion_tokens": 9,
+    }  # fmt: skip
+    for _ in range(2):
+        asked.count(more)
+    assert asked.counts == {name: 2 * n for name, n in more.items()}
+    assert (asked.n_made, seen) == (8 + 6, [7, 14])
+
+
+def test_notes_of_model_cache_and_other_processes_come_once_each():
+    llm = ScriptedLLM("x")
+    assert Asker(llm).notes == ()
+    llm.notes = ("No seed.", "No schema.")
+    asked = Asker(llm)
+    asked.notes_elsewhere.update(dict.fromkeys(["No schema.", "No top_p."]))
+    assert asked.notes == ("No seed.", "No schema.", "No top_p.")
+
+
+def test_a_cancel_ends_the_wait_for_what_another_thread_asks():
+    inside, go, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def rule(_):
+        inside.set()
+        assert go.wait(10)
+        return "x"
+
+    found, waiting = [], threading.current_thread()
+    # Of the two threads only the one that waits sees the cancel.
+    asked, _ = asker(rule, cancelled=lambda: stop.is_set() and threading.current_thread() is waiting)
+    first = threading.Thread(target=lambda: found.append(asked.ask(requests(1))))
+    first.start()
+    assert inside.wait(10)
+    threading.Timer(0.02, stop.set).start()
+    with pytest.raises(Cancelled):
+        asked.ask(requests(1))
+    go.set()
+    first.join(10)
+    assert [one.text for (one,) in found] == ["x"]
+
+
 # --- in a run
 
 
-class Together(ScriptedLLM):
+class Server(ScriptedLLM):
     """Makes its calls as a server's do: a failure of one does not keep the others from being made."""
 
     def generate(self, requests, on_done=None, cancelled=None):
@@ -195,7 +285,7 @@ class Together(ScriptedLLM):
 
 
 def run(data, rule):
-    llm = Together(rule)
+    llm = Server(rule)
     policy = RetryPolicy(attempts=2, first_wait=0.001, longest_wait=0.001)
     return live_run(data, llm, step=InfluenceStep(repeats=1), retry=policy)
 

@@ -1,6 +1,10 @@
 """A run before anything is asked: questions and passages, no answers."""
 
+import json
+import os
+import platform
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
@@ -9,6 +13,7 @@ from core.influence.step import InfluenceStep
 from core.pipeline import RunOptions, begin, fill, run_id_of
 from core.pipeline.begin import PassageFinder
 from core.run import Run
+from core.sources.dataset import read_dataset
 
 
 def test_it_holds_every_question_and_passage_and_no_answer(make_dataset, make_llm, tmp_path):
@@ -64,3 +69,57 @@ def test_a_data_set_without_any_passage(make_dataset, make_llm):
     run = fill(begin(data, RunOptions(), llm, step), step, llm=llm)
     assert run.queries["answer_status"].to_list() == ["error"]
     assert run.manifest["complete"] and llm.calls == 0
+
+
+def test_gold_is_kept_with_the_text_that_no_passage_of_the_prompt_has(make_llm):
+    record = {
+        "question": "Where is the heron?",
+        "passages": ["The heron is here.", "A crane.", "A heron nests there."],
+        "gold": ["heron is here", "heron nests", "It is blue."],
+    }
+    data = read_dataset(json.dumps({"id": "q", **record}).encode(), "t.jsonl")
+    run = begin(data, RunOptions(k=1), make_llm(), InfluenceStep())
+    assert run.passages["passage_id"].to_list() == ["p1"]
+    gold = run["gold"].astype("object")
+    rows = {row.passage_id: (row.text, list(row.evidence)) for row in gold.itertuples()}
+    assert rows.pop("p1")[1] == ["heron is here"] and gold.set_index("passage_id")["text"].isna()["p1"]
+    assert rows == {
+        "p3": ("A heron nests there.", ["heron nests"]),
+        "gold 1": ("It is blue.", ["It is blue."]),
+    }
+    assert run.queries["n_gold"].to_list() == [2]
+
+
+def test_passages_marked_gold_without_a_fragment_have_no_evidence(make_llm):
+    passages = [{"text": "one", "is_gold": True, "score": 0.5}, {"text": "two", "is_gold": False}]
+    data = read_dataset(json.dumps({"question": "What?", "passages": passages}).encode(), "t.jsonl")
+    run = begin(data, RunOptions(), make_llm(), InfluenceStep())
+    assert run["gold"]["passage_id"].to_list() == ["p1"]
+    assert run["gold"][["text", "evidence"]].isna().all(axis=None)
+    assert run.passages["is_gold"].to_list() == [True, False]
+    assert run.passages["retrieval_score"].fillna(-1).to_list() == [0.5, -1]
+    assert run.queries["reference_answers"].isna().all()
+
+
+def test_the_manifest_names_data_model_prompt_retriever_and_machine(make_dataset, make_llm):
+    data, llm = make_dataset(2), make_llm(name="small", options={"dtype": "x"})
+    run = begin(data, RunOptions(k=3, passage_words=50), llm, InfluenceStep(max_tokens=9, style="full"))
+    said = run.manifest
+    assert (run.name, said["source"], said["notes"]) == (f"{data.name}, small", "live", [])
+    assert said["dataset"] == {"name": data.name, "digest": data.digest, "n_questions": 2}
+    assert said["model"] == {"backend": "", "name": "small", "options": {"dtype": "x"}}
+    assert said["retriever"] == {"name": "bm25", "tokenizer": "words", "k": 3, "passage_words": 50}
+    assert (said["prompt"]["style"], said["prompt"]["max_tokens"]) == ("full", 9)
+    assert "full sentences" in said["prompt"]["instruction"]
+    assert said["options"]["k"] == 3 and said["options"]["max_tokens"] == 9
+    machine = said["environment"]
+    assert (machine["python"], machine["processors"]) == (platform.python_version(), os.cpu_count())
+    assert machine["platform"] == f"{platform.system()} {platform.machine()}"
+    assert len(run.run_id) == 12
+
+
+def test_a_package_that_is_not_there_is_not_named(make_dataset, make_llm, monkeypatch):
+    module = import_module("core.pipeline.begin")  # the package's `begin` is the function
+    monkeypatch.setattr(module, "_PACKAGES", ("numpy", "no-such-package"))
+    run = begin(make_dataset(), RunOptions(), make_llm(), InfluenceStep())
+    assert list(run.manifest["environment"]["packages"]) == ["numpy"]

@@ -16,8 +16,8 @@ SAMPLES = Path(__file__).parents[3] / "sample_data"
 
 def test_defaults_are_valid_and_plain():
     settings = RunOptions().to_dict()
-    assert settings["retriever"] == "bm25"
-    assert "embedding_model" not in settings  # as in runs made before there was one
+    # No embedding model, as in runs made before there was one.
+    assert settings == {"k": 10, "passage_words": 100, "retriever": "bm25", "tokenizer": "words"}
     assert RunOptions(**settings) == RunOptions()
 
 
@@ -37,6 +37,9 @@ def test_an_embedding_model_is_written_down_where_it_is_given():
     [
         ({"k": 0}, "k must be a whole number from 1 to 100, got 0"),
         ({"k": True}, "k must be a whole number"),
+        ({"k": 101}, "k must be a whole number from 1 to 100, got 101"),
+        ({"passage_words": 9}, "passage_words must be a whole number from 10 to 5,000, got 9"),
+        ({"passage_words": 5001}, "passage_words must be a whole number from 10 to 5,000, got 5001"),
         ({"retriever": "tfidf"}, "retriever must be one of bm25, bm25s, dense, hybrid, got 'tfidf'"),
         ({"tokenizer": "stem"}, "tokenizer must be one of words, split, got 'stem'"),
         ({"embedding_model": "m"}, "used by the retrievers dense and hybrid only, got 'm' for bm25"),
@@ -46,6 +49,11 @@ def test_an_embedding_model_is_written_down_where_it_is_given():
 def test_wrong_settings_say_what_would_be_right(settings, message):
     with pytest.raises(InputError, match=message):
         RunOptions(**settings)
+
+
+def test_the_ends_of_a_range_can_be_chosen():
+    for k, words in ((1, 10), (100, 5000)):
+        assert RunOptions(k=k, passage_words=words).to_dict()["k"] == k
 
 
 def recorded_run(**changes):

@@ -2,12 +2,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import pandas as pd
 import pytest
 
 from core.errors import BackendError, InputError
 from core.influence.step import InfluenceStep
-from core.llm import CompletionCache
-from core.pipeline import PerQuestion, RunOptions, Speed, StepPlan, begin, measure_speed, plan_steps
+from core.llm import CompletionCache, Message, Request
+from core.llm.types import Completion
+from core.pipeline import Call, PerQuestion, RunOptions, Speed, StepPlan, begin, measure_speed, plan_steps
+from core.pipeline.steps import PlanChoice
+from core.run import Run
 from tests.live_runs import live_plan, live_run
 
 
@@ -231,3 +235,179 @@ def test_only_what_is_missing_is_planned(make_dataset, make_llm):
     whole = live_run(make_dataset(3, k=2), llm)
     assert plan_steps(whole, [step], {"influence": llm}).n_calls == 0
     assert plan_steps(whole, [replace(step, seed=1)], {"influence": llm}).n_calls == 12
+
+
+@dataclass(frozen=True)
+class Planned(Judge):
+    """A step whose plan of a question is given by a function of the question's number."""
+
+    name: ClassVar[str] = "planned"
+    seen: ClassVar[list] = []
+
+    def open(self, run, asker):
+        work = PerQuestion.open(self, run, asker)
+        work.plan = lambda ids: self.seen.append(ids) or type(self).of(int(ids[0][1:]))
+        return work
+
+
+def planned(n, of, llm, cache=None):
+    Planned.seen, Planned.of = [], staticmethod(of)
+    queries = pd.DataFrame({"query_id": [f"q{i}" for i in range(n)], "question": "What?"})
+    run = Run.create({"source": "upload"}, queries=queries)
+    return plan_steps(run, [Planned()], {"planned": llm}, cache)
+
+
+def call(kind, text, number=1, max_tokens=24):
+    return Call(kind, number, Request((Message("user", text),), max_tokens=max_tokens))
+
+
+@pytest.mark.parametrize(
+    ("n", "estimated", "n_planned", "n_counted"),
+    [(20, False, 20, 20), (21, True, 21, 20), (500, True, 500, 20), (501, True, 500, 20)],
+)
+def test_calls_are_exact_up_to_500_questions_and_tokens_up_to_20(
+    make_llm, monkeypatch, n, estimated, n_planned, n_counted
+):
+    llm, read = make_llm(), []
+    count = llm.count_tokens
+    monkeypatch.setattr(llm, "count_tokens", lambda messages: read.append(1) or count(messages))
+    plan = planned(n, lambda i: StepPlan((call("one", f"question {i}"),)), llm)
+    assert (plan.estimated, len(Planned.seen), len(read)) == (estimated, n_planned, n_counted)
+    assert Planned.seen[0] == ["q0"] and Planned.seen[-1] == [f"q{n - 1}"]
+    assert (plan.n_calls, plan.n_to_ask, plan.prompt_tokens) == (n, n, 2 * n)
+
+
+def test_a_kind_that_no_counted_question_has_gets_the_mean_of_the_others(make_llm):
+    # Of 21 questions the eleventh is not among the twenty whose tokens are counted.
+    def of(i):
+        return StepPlan((call("rare", f"{i} a b c d e f"),) if i == 10 else (call("usual", f"{i} a"),))
+
+    assert planned(21, of, make_llm()).prompt_tokens == 20 * 2 + 2
+    assert planned(20, of, make_llm()).prompt_tokens == 19 * 2 + 7
+
+
+def test_tokens_are_the_mean_of_a_kind_times_the_calls_left(make_llm):
+    def of(i):
+        return StepPlan((call("usual", "a" + " b" * i), call("closed", "the same for all")))
+
+    llm, cache = make_llm(), CompletionCache()
+    plan = planned(4, of, llm, cache)
+    assert dict(plan.calls) == {"usual": 4, "closed": 4}
+    assert (plan.n_duplicates, plan.n_to_ask) == (3, 5)
+    assert plan.prompt_tokens == 1 + 2 + 3 + 4 + 4
+    measure_speed(llm, plan.steps[0], cache)
+    plan = planned(4, of, llm, cache)
+    # The first two calls are known now; the others are the mean of all four.
+    assert (plan.n_cached, plan.n_to_ask, plan.prompt_tokens) == (2, 3, 8)  # 7.5, rounded
+    assert plan.completion_tokens == 3 * 24
+
+
+def test_the_table_says_how_many_tokens_a_call_may_take_where_all_take_as_many(make_llm):
+    def note(*limits):
+        calls = tuple(call("one", str(i), max_tokens=limit) for i, limit in enumerate(limits))
+        frame = planned(1, lambda i: StepPlan(calls, kinds={"one": "a call"}), make_llm()).to_frame()
+        assert frame["item"].to_list() == [
+            "one", "identical, asked once", "answered before", "to be asked", "prompt tokens", "max answer tokens",
+        ]  # fmt: skip
+        n = len(limits)
+        assert frame["count"].to_list() == [n, 0, 0, n, n, sum(limits)]
+        assert frame["note"].to_list()[:5] == ["a call", "", "found in the cache", "", ""]
+        return frame["note"].to_list()[5]
+
+    assert note(24, 24) == "24 a call"
+    assert note(24, 7) == ""
+
+
+def test_the_table_of_a_step_that_only_estimates_has_no_calls(make_llm):
+    def choices(i):
+        return (
+            PlanChoice("exact", 8, 3000, "as measured", True),
+            PlanChoice("screened", 2, 500, "nearly the same", False),
+        )
+
+    def of(i):
+        return StepPlan((), 10, 50, notes=("passes", "a guess"), choices=choices(i))
+
+    plan = planned(2, of, make_llm(parallel=2))
+    frame = plan.to_frame()
+    assert frame.to_numpy().tolist() == [
+        ["calls for planned, about", 20, "passes; a guess"],
+        ["planned, exact", 16, "chosen; about 6,000 prompt tokens; as measured"],
+        ["planned, screened", 4, "about 1,000 prompt tokens; nearly the same"],
+        ["prompt tokens", 100, "estimated from a sample of questions"],
+        ["max answer tokens", 0, ""],
+    ]
+    timed = plan.timed(Speed("planned", "other", 0.02, 1), Speed("other", "scripted", 9.0, 1))
+    assert timed.seconds == 100 * 0.02 / 2
+    assert timed.to_dict()["planned_choices"] == [
+        {"name": "exact", "calls": 16, "tokens": 6000, "expected": "as measured", "chosen": True, "seconds": 60.0},
+        {"name": "screened", "calls": 4, "tokens": 1000, "expected": "nearly the same", "chosen": False, "seconds": 10.0},
+    ]  # fmt: skip
+    assert timed.to_frame()["note"][1] == "chosen; about 6,000 prompt tokens; about 1 min 00 s; as measured"
+    # A model that was timed in another step only is as fast here.
+    assert plan.timed(Speed("other", "scripted", 0.5, 1)).seconds == 100 * 0.5 / 2
+    assert plan.steps[0].n_to_ask == 0
+
+
+def test_where_no_model_is_asked_the_table_says_so(make_llm):
+    plan = planned(1, lambda i: StepPlan(about=0), make_llm())
+    assert plan.to_frame().to_numpy().tolist() == [
+        ["calls for planned, about", 0, "no language model is asked"],
+        ["prompt tokens", 0, ""],
+        ["max answer tokens", 0, ""],
+    ]
+    assert not plan.estimated
+
+
+def test_a_step_without_a_model_is_neither_named_one_nor_timed(make_llm):
+    class Own(Judge):
+        needs_llm = False
+
+    queries = pd.DataFrame({"query_id": ["q0"], "question": "What?"})
+    run = Run.create({"source": "upload"}, queries=queries)
+    plan = plan_steps(run, [Own()], {"judge": make_llm(parallel=4)})
+    (step,) = plan.steps
+    assert (step.model, step.parallel, step.first, step.kinds, step.prompt_tokens) == (None, 1, (), {}, 7)
+    assert plan.timed(Speed("other", "scripted", 0.5, 1)).seconds == 0
+    assert plan.timed(Speed("judge", "scripted", 0.5, 1)).seconds == 3.5
+    # A model that says it is worth no call at once is worth one.
+    assert plan_steps(run, [Judge()], {"judge": make_llm(parallel=0)}).steps[0].parallel == 1
+    # After rounding, what is saved may be more than what there is.
+    assert replace(step, calls={"one": 3, "two": 2}, n_duplicates=1, n_cached=2).n_to_ask == 2
+    assert replace(step, calls={"one": 1}, n_duplicates=1, n_cached=1).n_to_ask == 0
+
+
+def test_the_plan_as_json_has_every_figure(make_dataset, make_llm):
+    data, step = make_dataset(2, k=3), InfluenceStep(max_tokens=9)
+    plan = live_plan(data, make_llm(options={"dtype": "x"}), step=step)
+    run = plan.run
+    assert plan.to_dict() == {
+        "run_id": run.run_id, "dataset": data.name,
+        "n_questions": 2, "n_without_passages": 0, "backend": "", "model": "scripted",
+        "model_options": {"dtype": "x"}, "options": run.manifest["options"],
+        "calls": {"baseline": 2, "ablation": 6, "closed book": 2}, "n_calls": 10, "n_duplicates": 0,
+        "n_cached": 0, "n_to_ask": 10, "prompt_tokens": plan.prompt_tokens, "max_completion_tokens": 90,
+        "estimated": False, "seconds": None, "prompt": run.manifest["prompt"],
+    }  # fmt: skip
+    assert run.manifest["prompt"]["max_tokens"] == 9
+    # An uploaded run names neither data set nor model.
+    facts = planned(1, lambda i: StepPlan((call("one", "a"),)), make_llm()).to_dict()
+    assert facts["dataset"].startswith("upload ")
+    assert [facts[name] for name in ("backend", "model", "model_options", "options", "prompt")] == [None] * 5
+
+
+@pytest.mark.parametrize(("tokens", "each"), [(0, 6.0), (1, 6.0), (2, 3.0), (3, 2.0)])
+def test_seconds_are_shared_by_the_tokens_that_were_read(make_llm, tokens, each):
+    llm = make_llm(lambda _: Completion("x", "stop", tokens, 1, 6.0))
+    plan = planned(1, lambda i: StepPlan((call("one", "a"), call("one", "b", 2))), llm)
+    speed = measure_speed(llm, plan.steps[0])
+    assert speed == Speed("planned", "scripted", each, 1)
+
+
+def test_a_step_of_one_call_is_timed_on_it_and_a_failure_is_told(make_llm):
+    llm = make_llm(lambda _: Completion("x", "stop", 4, 1, 6.0))
+    plan = planned(1, lambda i: StepPlan(timed=(call("read", "a"),)), llm)
+    assert measure_speed(llm, plan.steps[0]) == Speed("planned", "scripted", 1.5, 1)
+    broken = make_llm(lambda _: Completion.failed("too long"))
+    with pytest.raises(BackendError, match="could not answer a first question: too long"):
+        measure_speed(broken, plan.steps[0], CompletionCache())

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -60,6 +61,70 @@ def test_gold_that_no_passage_holds_has_an_id_of_its_own():
     assert name not in ("gold 1", "gold 2")
 
 
+def test_a_passage_is_found_by_the_title_of_its_document():
+    documents = [{"title": title, "text": "It is grey."} for title in ("Crane", "Heron", "Stork", "Ibis")]
+    found = PassageFinder(RunOptions(k=1)).find(question(documents=documents)).passages
+    assert [(one.passage_id, one.title) for one in found] == [("2.1", "Heron")]
+
+
+def test_known_gold_of_documents_has_its_fragments_whether_it_was_found_or_not():
+    documents = ["The blue heron. It nests.", "Nothing.", "It nests."]
+    gold = ["blue heron", "It nests"]
+    found = PassageFinder(RunOptions(k=1)).find(question(documents=documents, gold=gold))
+    assert [(one.passage_id, one.is_gold) for one in found.passages] == [("1.1", True)]
+    assert [(one.passage_id, one.text, one.score, one.is_gold, held) for one, held in found.gold] == [
+        ("1.1", "The blue heron. It nests.", None, True, ("blue heron", "It nests")),
+        ("3.1", "It nests.", None, True, ("It nests",)),
+    ]
+    assert found.n_gold == 2
+    unmarked = PassageFinder(RunOptions()).find(question(documents=documents))
+    assert (unmarked.n_gold, unmarked.gold) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "n_gold"),
+    [
+        ({}, None),
+        ({"gold": ["nowhere"]}, 1),  # it must be somewhere
+        ({"gold": ["one", "two"]}, 2),
+        ({"n_gold": 3}, 3),
+        ({"gold": ["one"], "n_gold": 3}, 3),
+        ({"gold": ["one", "two"], "n_gold": 1}, 2),
+        ({"n_gold": 0}, 0),
+    ],
+)
+def test_gold_of_given_passages_is_as_much_as_is_known(fields, n_gold):
+    given = question(passages=["one", "two", "three"], **fields)
+    assert PassageFinder(RunOptions()).find(given).n_gold == n_gold
+
+
+def test_gold_that_no_passage_holds_is_numbered():
+    given = question(passages=["The heron nests."], gold=["heron nests", "It is blue.", "It is old."])
+    found = PassageFinder(RunOptions()).find(given)
+    assert [(one.passage_id, one.title, one.text, one.score, one.is_gold) for one, _ in found.gold] == [
+        ("p1", "", "The heron nests.", None, True),
+        ("gold 1", "", "It is blue.", None, True),
+        ("gold 2", "", "It is old.", None, True),
+    ]
+
+
+def test_the_two_collections_used_last_are_kept(monkeypatch):
+    built = []
+
+    def make(name, texts, **more):
+        built.append(texts[0].strip())
+        return real(name, texts, **more)
+
+    retrieve = import_module("core.pipeline.begin")
+    real = retrieve.make_retriever
+    monkeypatch.setattr(retrieve, "make_retriever", make)
+    finder = PassageFinder(RunOptions())
+    asked = {name: question(documents=[name]) for name in ("heron", "crane", "stork")}
+    for name in ("heron", "crane", "heron", "stork", "heron", "stork", "crane"):
+        assert finder.find(asked[name]).passages[0].text == name
+    assert built == ["heron", "crane", "stork", "crane"]
+
+
 def test_a_shared_collection_is_indexed_once(monkeypatch):
     retrieve = import_module("core.pipeline.begin")  # the package's `begin` is the function
     built = []
@@ -76,8 +141,6 @@ def test_a_shared_collection_is_indexed_once(monkeypatch):
 def test_nothing_to_retrieve_is_a_reason_not_a_crash():
     finder = PassageFinder(RunOptions())
     bare = question(documents=["x"])
-    from dataclasses import replace
-
     assert "no documents and no passages" in finder.find(replace(bare, documents=())).problem
     assert "is empty" in finder.find(replace(bare, documents=(), passages=())).problem
     wordless = replace(bare.documents[0], text="… !")
@@ -85,8 +148,6 @@ def test_nothing_to_retrieve_is_a_reason_not_a_crash():
 
 
 def test_repeated_passage_ids_are_told_apart():
-    from dataclasses import replace
-
     given = question(passages=[{"id": "a", "text": "1"}, {"id": "b", "text": "2"}])
     same = tuple(replace(p, passage_id="a") for p in given.passages)
     found = PassageFinder(RunOptions()).find(replace(given, passages=same))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pandas as pd
@@ -13,6 +15,7 @@ from core.errors import BackendError, Cancelled, InputError
 from core.influence.step import InfluenceStep
 from core.llm import CompletionCache, Message, Request
 from core.pipeline import Call, ModelChoice, PerQuestion, RetryPolicy, StepPlan, StepWork, another_run, fill
+from core.pipeline.steps import Option, PlanChoice, Step, drive, model_facts, open_models
 from core.run import Run
 from tests.live_runs import live_run
 from tests.scripted import ScriptedLLM
@@ -330,3 +333,315 @@ def test_identical_calls_of_a_question_bring_progress_to_the_total(run):
     fill(run, Twice(), llm=llm, progress=lambda done, total, what: seen.append((done, total)))
     assert llm.calls == 7
     assert seen == [(2 * n, 14) for n in range(1, 8)]
+
+
+# --- the time that is told and taken
+
+
+class Clock:
+    """Time that passes only where somebody lets it."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("core.pipeline.steps.time", SimpleNamespace(perf_counter=lambda: self.now))
+
+    def takes(self, seconds, then=None):
+        self.now += seconds
+        return then
+
+
+def test_partial_runs_take_a_twentieth_of_the_time_at_most(run, monkeypatch):
+    clock, offered = Clock(monkeypatch), []
+
+    def on_part(part):
+        offered.append(len(scores(part)))
+        clock.takes(1.0)
+
+    llm = ScriptedLLM(lambda _: clock.takes(5.0, "7"))
+    fill(run, Score(), llm=llm, on_part=on_part)
+    # After the first question: it took a second, so the next may begin twenty seconds after it.
+    assert offered == [1, 5]
+    # The last question is followed by the whole run.
+    offered.clear()
+    fill(Run.create(run.manifest, queries=run.queries[:1]), Score(), llm=llm, on_part=on_part)
+    assert offered == []
+
+
+def test_after_a_cancel_no_partial_run_is_offered(run, monkeypatch):
+    Clock(monkeypatch)  # what takes no time is offered after each question
+    llm, offered = ScriptedLLM(lambda _: "7"), []
+    fill(
+        run,
+        Score(),
+        llm=llm,
+        on_part=lambda part: offered.append(len(scores(part))),
+        cancelled=lambda: llm.calls >= 3,
+    )
+    assert offered == [1, 2, 3]
+
+
+def test_questions_that_failed_alike_are_counted_together(run):
+    filled = fill(
+        run, Score(), llm=ScriptedLLM(lambda request: "7" if "q1" in request.messages[0].content else "x")
+    )
+    ((reason, n),) = filled.manifest["steps"]["score"]["reasons"].items()
+    assert n == 6 and "ValueError" in reason
+
+
+def test_seconds_and_calls_of_all_tries_are_added_up(run, monkeypatch):
+    clock = Clock(monkeypatch)
+    llm = ScriptedLLM(lambda _: clock.takes(0.52, "7"))
+    partial = fill(run, Score(), llm=llm, cancelled=lambda: llm.calls >= 2)
+    assert partial.manifest["steps"]["score"]["seconds"] == 1.0
+    whole = fill(partial, Score(), llm=llm)
+    assert whole.manifest["steps"]["score"]["seconds"] == 3.6
+    assert whole.manifest["steps"]["score"]["n_calls"] == 7
+
+
+def test_answers_cost_the_seconds_and_tokens_of_all_tries(make_dataset, monkeypatch):
+    clock = Clock(monkeypatch)
+    llm, step = ScriptedLLM(lambda _: clock.takes(0.51, "two words")), InfluenceStep(closed_book=False)
+    partial = live_run(make_dataset(2, k=1), llm, step=step, cancelled=lambda: llm.calls >= 2)
+    n_read = sum(llm.count_tokens(one.messages) for one in llm.requests)
+    assert partial.manifest["cost"] == {
+        "calls": 2, "cached": 0, "prompt_tokens": n_read, "completion_tokens": 4, "seconds": 1.0,
+    }  # fmt: skip
+    whole = fill(partial, step, llm=llm)
+    assert whole.manifest["cost"] == {
+        "calls": 4, "cached": 0, "prompt_tokens": 2 * n_read, "completion_tokens": 8, "seconds": 2.0,
+    }  # fmt: skip
+    anew = fill(whole, replace(step, seed=1), llm=llm)
+    assert (anew.manifest["cost"]["calls"], anew.manifest["cost"]["seconds"]) == (4, 2.0)
+
+
+class Many(StepWork):
+    """All questions in one go; each has a call by plan, and one is made."""
+
+    settings: ClassVar = {}
+    batch = 10_000
+
+    def __init__(self, step, run, asker):
+        self.ids, self.step, self.asker = run.queries["query_id"].to_list(), step, asker
+
+    def todo(self, run):
+        return [] if self.step.seen else self.ids
+
+    def work(self, ids):
+        self.step.seen.append(len(ids))
+        self.asker.ask([Request((Message("user", "all"),))])
+        return {}
+
+    def plan(self, ids):
+        self.step.planned.append(len(ids))
+        return StepPlan(tuple(Call("one", 1, Request(())) for _ in ids))
+
+
+@dataclass(frozen=True)
+class ManyStep(Words):
+    name: ClassVar[str] = "many"
+    planned: list = field(default_factory=list, compare=False)
+
+    def open(self, run, asker):
+        return Many(self, run, asker)
+
+
+@pytest.mark.parametrize(
+    ("n", "planned"), [(250, [100, 100, 50]), (1999, [100] * 19 + [99]), (4001, [100] * 13 + [34])]
+)
+def test_calls_of_many_questions_are_counted_on_a_sample(n, planned):
+    ids = [f"q{i}" for i in range(n)]
+    run = Run.create({"source": "upload"}, queries=pd.DataFrame({"query_id": ids, "question": "What?"}))
+    step, seen = ManyStep(), []
+    fill(run, step, llm=ScriptedLLM(lambda _: "x"), progress=lambda *told: seen.append(told))
+    assert (step.planned, step.seen) == (planned, [n])
+    assert seen == [(1, n, f"question 1 of {n}")]
+
+
+# --- several steps, and their models
+
+
+def test_each_model_is_opened_once_for_all_steps(monkeypatch):
+    opened = []
+
+    def open_llm(backend, model, **more):
+        opened.append((backend, model, more))
+        return f"{model} opened"
+
+    monkeypatch.setattr("core.pipeline.steps.open_llm", open_llm)
+
+    @dataclass(frozen=True)
+    class Judged(Score):
+        name: ClassVar[str] = "judged"
+        judge: str = "j"
+
+        def model(self, live):
+            return ModelChoice("openai", self.judge, "http://there")
+
+    live, steps = ModelChoice("embedded", "m"), [Score(), Twice(), Words(), Judged()]
+    assert open_models(steps, live) == {
+        "score": "m opened", "twice": "m opened", "words": None, "judged": "j opened",
+    }  # fmt: skip
+    assert opened == [("embedded", "m", {}), ("openai", "j", {"base_url": "http://there"})]
+    opened.clear()
+    assert open_models(steps, live, {live: "known"})["score"] == "known"
+    assert [model for _, model, _ in opened] == ["j"]
+
+
+def test_steps_are_driven_in_turn_each_on_the_run_of_the_one_before(run):
+    entered, told = [], []
+
+    @contextmanager
+    def around(step, before):
+        entered.append((step.name, len(before["verdicts"])))
+        yield lambda *state: told.append((step.name, *state[:2]))
+        entered.append("left")
+
+    steps, llm = [Words(), Score()], ScriptedLLM(lambda _: "7")
+    found = [
+        (step.name, len(before["signals"]), len(after["signals"]), len(after["verdicts"]))
+        for step, before, after in drive(run, steps, {"words": None, "score": llm}, around)
+    ]
+    assert found == [("words", 0, 0, 7), ("score", 0, 7, 7)]
+    assert entered == [("words", 0), "left", ("score", 7), "left"]
+    assert told[-1] == ("score", 7, 7) and ("words", 7, 7) in told
+    # Before anything is done it is seen that the second one lacks its model.
+    entered.clear()
+    with pytest.raises(InputError, match="The step score needs llm"):
+        list(drive(run, steps, {"words": None}, around))
+    assert entered == []
+
+
+def test_another_run_of_the_same_steps_has_their_names_once(run):
+    llm = ScriptedLLM("5")
+    first = another_run(run, [Score(), Words()], {"score": llm})
+    assert first.name == f"{run.name}, score, words" and len(first.run_id) == 12
+    again = another_run(first, [Score(), Words()], {"score": llm})
+    assert again.name == first.name and again.run_id != first.run_id
+    # A model that a step does not ask makes no difference.
+    assert another_run(run, [Score(), Words()], {"score": llm, "words": llm}).run_id == first.run_id
+
+
+def test_the_facts_of_a_model_are_its_kind_name_and_options():
+    llm = ScriptedLLM("x", name="m", options={"path": {1: "odd"}})
+    assert model_facts(llm) == {"backend": "", "name": "m", "options": {"path": {"1": "odd"}}}
+    llm.kind = "embedded"
+    assert model_facts(llm)["backend"] == "embedded"
+
+
+def test_a_choice_is_described_in_words():
+    choice = PlanChoice("exact", 5, 12_345, "as measured", True)
+    assert choice.note == "chosen; about 12,345 prompt tokens; as measured"
+    assert (
+        replace(choice, chosen=False, expected="", seconds=0.0).note
+        == "about 12,345 prompt tokens; about 0 s"
+    )
+
+
+# --- calls, question by question
+
+
+@dataclass(frozen=True)
+class Growing(PerQuestion):
+    """Asks as often as it is told, but for what is there; fills rows of its own and a cell of the passages."""
+
+    name: ClassVar[str] = "growing"
+    title: ClassVar[str] = "Grow"
+    fills: ClassVar = {
+        "confidences": (),
+        "signals": ("llm_score", "lexical"),
+        "passages": ("influence_score",),
+    }
+    grows: ClassVar[tuple[str, ...]] = ("most",)
+    kinds: ClassVar = {"one": "a call"}
+    seed: int = 0
+    most: int = 1
+    filled: list = field(default_factory=list, compare=False)
+
+    def calls(self, question):
+        there = len(question.filled["confidences"])
+        self.filled.append(sorted(question.filled))
+        return [
+            Call("one", n, Request((Message("user", f"{question.query_id} {n}"),)))
+            for n in range(there + 1, self.most + 1)
+        ]
+
+    def missing(self, run):
+        known = run["confidences"].groupby("query_id").size()
+        return [i for i in run.queries["query_id"] if known.get(i, 0) < self.most]
+
+    def rows(self, question, answers):
+        new = [{"query_id": question.query_id, "name": str(n), "value": 0.5} for _, n in answers]
+        return {"confidences": [*question.filled["confidences"], *new]}
+
+
+def test_rows_made_with_less_are_kept_where_only_more_is_asked(run):
+    llm = ScriptedLLM("x")
+    llm._rule = lambda _: "x"
+    first = fill(run, Growing(), llm=llm)
+    step = Growing(most=3)
+    more = fill(first, step, llm=llm)
+    assert llm.calls == 7 + 2 * 7 and len(more["confidences"]) == 3 * 7
+    assert "most" not in more.manifest["steps"]["growing"]["options"]
+    # What comes with the questions and passages is theirs already.
+    assert step.filled[0] == ["confidences", "signals"]
+    assert len(fill(more, Growing(seed=1), llm=llm)["confidences"]) == 7
+
+
+def test_a_batch_is_filled_by_the_calls_of_as_many_questions_as_fit(run):
+    @dataclass(frozen=True)
+    class Thrice(Score):
+        name: ClassVar[str] = "thrice"
+
+        def calls(self, question):
+            texts = (f"{question.query_id} {n}" for n in (1, 2, 3))
+            return [Call("score", n, Request((Message("user", t),))) for n, t in enumerate(texts, start=1)]
+
+    llm = ScriptedLLM(lambda _: "5")
+    llm.capabilities = replace(llm.capabilities, batch=8)
+    assert len(scores(fill(run, Thrice(), llm=llm))) == 7
+    assert llm.batches == [6, 6, 6, 3]
+
+
+@pytest.mark.parametrize("empty", ["llm_score", "lexical"])
+def test_a_question_with_one_empty_cell_is_missing(run, empty):
+    rows = {"query_id": ["q0", "q2"], "llm_score": [0.1, 0.2], "lexical": [0.3, 0.4]}
+    signals = pd.DataFrame(rows)
+    signals.loc[1, empty] = None
+    partly = Run.create(run.manifest, queries=run.queries, passages=run.passages, signals=signals)
+
+    @dataclass(frozen=True)
+    class Both(Score):
+        fills: ClassVar = {"signals": ("llm_score", "lexical")}
+
+    assert Both().missing(partly) == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert Score().missing(partly) == [
+        f"q{i}" for i in range(7) if i not in ((0,) if empty == "llm_score" else (0, 2))
+    ]
+
+
+def test_what_a_step_says_by_itself_is_nothing(run):
+    step = Score()
+    assert (step.noun, step.kinds, step.grows, step.apart, step.needs_llm) == ("call", {}, (), "rows", True)
+    assert (step.tell(), step.failed(None, "why"), step.facts(run), step.kept(run)) == (None, {}, {}, {})
+
+
+def test_a_step_that_calls_no_model_need_not_say_so():
+    class Plain(Step):
+        pass
+
+    class Own(Score):
+        needs_llm = False
+
+    live = ModelChoice("embedded", "m")
+    assert (Plain().needs_llm, Plain().model(live), Own().model(live)) == (False, None, None)
+
+
+def test_an_option_shows_its_default_unless_it_says_otherwise():
+    option = Option("--x", "An x.")
+    assert (option.shows_default, option.title, option.choices, option.where, option.names) == (
+        True,
+        "",
+        (),
+        None,
+        "",
+    )

@@ -76,3 +76,33 @@ def test_a_job_that_fails_lets_the_next_one_in():
         raise ValueError("odd")
     with turns.turn("m") as turn:
         assert turn.place == 0
+
+
+def test_a_job_waits_for_its_turn_also_where_nobody_can_cancel_it():
+    turns, entered = ModelTurns(), []
+
+    def work():
+        with turns.turn("m") as turn:
+            entered.append(turn.place)
+
+    with turns.turn("m"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        until(lambda: len(turns.queues["m"]) == 2)
+        assert entered == []
+    thread.join(10)
+    assert entered == [0]
+    assert turns.queues == {}  # nothing is kept of models that nobody uses
+
+
+def test_a_job_that_was_cancelled_while_it_waited_says_so():
+    turns = ModelTurns()
+    with (
+        turns.turn("m"),
+        pytest.raises(Cancelled, match=r"^Cancelled before it began\.$"),
+        turns.turn("m", lambda: True),
+    ):
+        pass
+    with turns.turn("m", lambda: True) as turn:  # who need not wait has begun
+        assert turn.place == 0
+    assert turns.queues == {}

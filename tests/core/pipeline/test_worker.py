@@ -169,12 +169,24 @@ def test_workers_with_another_model_are_refused():
         ({"on": "ray://"}, "on must be here, ray or an address"),
         ({"on": "ray", "workers": 0}, "workers must be a whole number from 1, got 0"),
         ({"on": "ray", "gpus_per_worker": -1}, "gpus_per_worker must be a number from 0"),
+        ({"on": "ray", "workers": True}, "workers must be a whole number from 1, got True"),
+        ({"on": "ray", "workers": 1.5}, "workers must be a whole number from 1, got 1.5"),
+        ({"on": "ray", "gpus_per_worker": 64.5}, "must be a number from 0 to 64, got 64.5"),
+        ({"on": "ray", "gpus_per_worker": True}, "must be a number from 0 to 64, got True"),
+        ({"on": "ray", "gpus_per_worker": "1"}, "must be a number from 0 to 64, got '1'"),
         ({"workers": 2}, "for runs on a cluster"),
+        ({"gpus_per_worker": 1}, "for runs on a cluster"),
     ],
 )
 def test_what_a_place_cannot_be_is_said(given, said):
     with pytest.raises(InputError, match=said):
         Place(**given)
+
+
+def test_the_ends_of_what_a_place_can_be():
+    assert (Place().on, Place().workers, Place().gpus_per_worker) == ("here", None, 0)
+    assert Place("ray", 1, 64).gpus_per_worker == 64
+    assert Place("ray://h:1", gpus_per_worker=0.25).workers is None
 
 
 def test_a_model_that_cannot_be_sent_is_said():
