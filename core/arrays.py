@@ -45,7 +45,7 @@ def tie_spans(ranks: Floats, group: Ints) -> tuple[Floats, Floats]:
     if rows.size:
         order = rows[np.lexsort((ranks[rows], group[rows]))]
         new = np.r_[True, (np.diff(group[order]) != 0) | (np.diff(ranks[order]) != 0)]
-        tie = np.cumsum(new) - 1
+        tie = np.cumsum(new)
         half[order] = (np.bincount(tie)[tie] - 1) / 2
     return ranks - half, ranks + half
 
@@ -68,7 +68,7 @@ def spearman_within(a_ranks: Floats, b_ranks: Floats, group: Ints, n_groups: int
         # Rounding must not turn a perfect agreement into 0.9999999999999999.
         rho = np.where(np.abs(np.abs(rho) - 1) < 1e-12, np.sign(rho), rho)
         t = rho * np.sqrt((k - 2) / ((1 + rho) * (1 - rho)))
-        p = np.where(np.abs(rho) == 1, 0.0, 2 * stdtr(k - 2, -np.abs(t)))
+        p = 2 * stdtr(k - 2, -np.abs(t))  # 0 where the agreement is perfect: t is infinite
     p = np.where(np.isnan(rho) | (k <= 2), np.nan, p)
     return rho, p
 

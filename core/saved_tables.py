@@ -71,7 +71,6 @@ class SavedTables(Mapping[str, pd.DataFrame]):
             if name not in self._files:
                 return None
             try:
-                self._files[name].seek(0)
                 return ask(pq.ParquetFile(self._files[name]).metadata)
             except Exception:  # the file is damaged: reading it says so
                 return None
@@ -115,7 +114,6 @@ def read_sample(folder: Path, entries: Mapping[str, Mapping[str, Any]], n: int) 
 
 def _lowest(queries: BufferedReader, n: int) -> pa.Array:
     """Return the n ids with the lowest hashes."""
-    queries.seek(0)
     ids = pq.ParquetFile(queries).read(columns=["query_id"])["query_id"].combine_chunks()
     hashes = pd.util.hash_array(ids.to_numpy(zero_copy_only=False), categorize=False)
     return ids.take(pa.array(np.argsort(hashes, kind="stable")[:n]))
@@ -199,7 +197,6 @@ def _read_table(
         found = pq.ParquetFile(content).metadata.num_rows
         if found != entry.get("rows", found):
             raise RunFormatError(f"{damaged} table {name} has {found:,} rows, not {entry['rows']:,}.")
-        content.seek(0)
         return _in_one_piece(pd.read_parquet(content) if ids is None else _rows_of(content, ids))
     except RunFormatError:
         raise

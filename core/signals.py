@@ -121,7 +121,7 @@ def nonconformity(signal: Signal) -> Floats:
         return -signal.way * values
     low, high = signal.bounds
     share = (values - low) / (high - low)
-    return np.asarray(1 - share if signal.way > 0 else share, dtype=np.float64).round(9)
+    return np.asarray(1 - share if signal.way > 0 else share, dtype=np.float64).round(_DECIMALS)
 
 
 def confidence(signal: Signal) -> Floats:

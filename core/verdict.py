@@ -109,7 +109,7 @@ def _opening(told: Sequence[Sequence[Finding]]) -> str:
         return "nothing serious was found: "
     found = [one for topic in told for one in topic]
     tested = [one.p_adjusted for one in found if one.p_adjusted is not None]
-    open_ = all(one.tone != GOOD and (one.tone == UNCLEAR or one.severity == "low") for one in found)
+    open_ = all(one.tone != GOOD and one.severity == "low" for one in found)
     by_chance = first.p_adjusted is not None and min(tested) > BEYOND_CHANCE
     return "nothing here can be told from chance: " if open_ and by_chance else ""
 

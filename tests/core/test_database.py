@@ -5,10 +5,12 @@ import sqlite3
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from core.database import Database, StoreWords
+from core import database
+from core.database import VARIABLE, Database, StoreWords, shared
 from core.errors import InputError
 
 WORDING = StoreWords("diary", InputError, "burn it", "or buy another one")
@@ -133,3 +135,22 @@ def test_a_schema_whose_damage_is_no_text_is_damage(path):
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE t", b"CREATE TABL\xa2 t"))
     with pytest.raises(InputError, match=r"The diary .*d\.db is damaged; burn it or buy another one\."):
         Database(path, WORDING, table)
+
+
+def test_what_a_server_says_is_told_in_300_characters_without_any_password(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "postgresql://ada:secret@host/db?sslpassword=hidden")
+    said = "no access for secret\n at postgresql://ada@host/db with hidden " + 400 * "x"
+
+    def connect():
+        raise sqlite3.ProgrammingError(said)
+
+    server = SimpleNamespace(connect=connect, dialect=SimpleNamespace(loaded_dbapi=sqlite3))
+    monkeypatch.setattr(database, "_pool", lambda _: server)
+    monkeypatch.setattr(database, "_away", {})
+    with pytest.raises(InputError) as raised:
+        Database(shared(), WORDING, table)
+    start = "no access for *** at postgresql://… with *** "
+    assert str(raised.value) == (
+        f"The diary in the database db on host cannot be used ({start}{'x' * (300 - len(start))}); "
+        "check LEADLINE_DATABASE."
+    )

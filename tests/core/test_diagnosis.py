@@ -184,6 +184,44 @@ def test_columns_of_a_question_as_people_read_them():
     assert [yes_or_no.text(v) for v in (True, False, pd.NA)] == ["yes", "no", "—"]
 
 
+@pytest.mark.parametrize(
+    ("p_value", "adjusted", "n_tests", "said"),
+    [
+        (None, None, None, ""),
+        (0.012, None, None, "; p = 0.012"),
+        (0.012, 0.012, 1, "; p = 0.012"),
+        (0.012, 0.036, 3, "; p = 0.012 (p = 0.036 corrected for 3 tests)"),
+    ],
+)
+def test_what_a_finding_rests_on(p_value, adjusted, n_tests, said):
+    found = Finding("x", "…", 1, 1_200, (0.1, 0.5), 1.5, p_value, p_adjusted=adjusted, n_tests=n_tests)
+    assert found.basis == f"95 % interval of the share 10 to 50 %; chance baseline 1.5 of 1,200{said}"
+    assert Finding("x", "…", 1, 2).basis == ""
+
+
+def test_what_a_simulation_planted_is_beside_what_was_recovered_and_what_it_means(run):
+    definitions = tuple(Definition(name, name.upper(), f"A {name} is so.") for name in ("a", "m", "z"))
+    found = (
+        Number("share", "Share", 0.4, n=10, interval=(0.2, 0.6), define="m", cases="queries.m:True"),
+        Number("part", "Part", 3, n=10, of=12, define="z"),
+        Number("missing", "Missing", None, n=0),
+        Number("kinds", "Kinds", {"odd": 2}),
+        Number("other", "Not planted", 1.0, define="a"),
+    )
+    diagnostic = Diagnostic("d", "D", "?", lambda d: None, lambda a: found, definitions=definitions)
+    planted = {"share": 0.5, "part": 4, "missing": 0.25, "kinds": {"odd": 1, "even": 5}}
+    simulated = run.derive({"planted": {"d": planted}})
+    table = Diagnosis(simulated, diagnostics=(diagnostic,)).recovered("d").astype("object")
+    nothing = (None, None)
+    assert [tuple(None if one != one else one for one in row) for row in table.to_numpy()] == [
+        ("Share", 0.5, 0.4, 0.2, 0.6, 10, "A m is so.", "queries.m:True"),
+        ("Part", 4, 3, *nothing, 12, "A z is so.", ""),
+        ("Missing", 0.25, None, *nothing, 0, "", ""),
+        ("Kinds: odd", 1, 2, *nothing, 6, "", ""),
+        ("Kinds: even", 5, 0, *nothing, 6, "", ""),
+    ]  # fmt: skip
+
+
 def test_definitions_are_found_by_name_and_kind():
     one, other = Definition("x", "X", "a number"), Definition("x", "X", "a mode", MODE)
     diagnostic = Diagnostic("d", "D", "?", lambda d: None, lambda a: (), definitions=(one, other))

@@ -7,7 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from core.files import write_atomically
+import pytest
+
+from core.files import user_cache_dir, write_atomically
 
 ROOT = Path(__file__).parents[2]
 # A writer whose disk never ends, as `write_atomically` leaves it when it is killed there.
@@ -43,3 +45,23 @@ def test_leftovers_of_a_killed_writer_go_when_they_are_old(tmp_path):
     write_atomically(tmp_path / "b", b"3")
     assert leftovers(tmp_path) == [] and not (tmp_path / "a").exists()
     assert (tmp_path / "b").read_bytes() == b"3"
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "place"),
+    [
+        ("linux", {}, "/home/ada/.cache/leadline"),
+        ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/leadline"),
+        ("darwin", {"XDG_CACHE_HOME": "/c"}, "/home/ada/Library/Caches/leadline"),
+        ("win32", {}, "/home/ada/AppData/Local/leadline/Cache"),
+        ("win32", {"LOCALAPPDATA": "/c"}, "/c/leadline/Cache"),
+        ("win32", {"LEADLINE_CACHE": "~/mine"}, "/home/ada/mine"),
+    ],
+)
+def test_caches_are_where_each_platform_has_them(platform, variables, place, monkeypatch):
+    for name in ("LEADLINE_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "/home/ada", **variables}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert user_cache_dir() == Path(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pandas as pd
@@ -106,6 +107,18 @@ def test_no_run_id_leaves_the_folder_or_meets_another(run_id, tmp_path):
     assert path.parent == tmp_path / "reviews" and path != path_of(tmp_path, run_id + "x")
     write(tmp_path, run_id, "q1", Review("reviewed"))
     assert read(tmp_path, run_id) == {"q1": Review("reviewed")}
+
+
+@pytest.mark.parametrize(
+    ("run_id", "name"),
+    [
+        ("r" * 60, "r" * 60),
+        ("r" * 61, "r" * 60 + "-" + hashlib.sha256(b"r" * 61).hexdigest()[:8]),
+        ("A_b-9/", "A_b-9--" + hashlib.sha256(b"A_b-9/").hexdigest()[:8]),
+    ],
+)
+def test_a_file_bears_the_run_id_unless_that_is_long_or_no_name(run_id, name, tmp_path):
+    assert path_of(tmp_path, run_id) == tmp_path / "reviews" / f"{name}.json"
 
 
 def test_nothing_noted_is_no_file_and_no_error(tmp_path):

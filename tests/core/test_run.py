@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import resource
 import shutil
 import signal
@@ -16,7 +17,8 @@ import pytest
 from core.diagnosis import Diagnosis
 from core.errors import InputError, RunFormatError
 from core.manifest import read_manifest
-from core.run import RESULTS, Run, sole_writer
+from core.run import RESULTS, Run, marked_source, sole_writer
+from core.saved_tables import SavedTables
 
 RECORDED = Path(__file__).resolve().parents[2] / "sample_data" / "recorded_run"
 
@@ -65,7 +67,22 @@ def test_a_run_survives_pickling(run):
 
 def test_the_same_content_has_the_same_id(run):
     again = Run.create({"source": "live"}, queries=run.queries, passages=run.passages)
-    assert again.run_id == run.run_id
+    assert again.run_id == run.run_id and re.fullmatch("[0-9a-f]{12}", run.run_id)
+
+
+@pytest.mark.parametrize(
+    ("source", "mark", "data_source"),
+    [
+        ("live", "", "live"),
+        ("upload", "", "upload"),
+        ("simulation", "simulated", "simulated"),
+        ("composed", "composed", "composed"),
+    ],
+)
+def test_data_that_no_model_answered_bear_a_mark(run, source, mark, data_source):
+    found = run.derive({"source": source})
+    assert (found.mark, found.data_source, found.simulated) == (mark, data_source, source == "simulation")
+    assert marked_source(mark) == (source if mark else "")
 
 
 @pytest.mark.parametrize(
@@ -308,6 +325,26 @@ def test_a_note_of_what_was_checked_that_is_nested_deeply_is_not_believed(tmp_pa
     (folder / RESULTS).mkdir(exist_ok=True)
     (folder / RESULTS / "checked.json").write_text("[" * 200_000)
     assert len(Run.open(folder).queries)
+
+
+@pytest.mark.parametrize(("size", "said"), [(10**7, "cannot be read as JSON"), (10**7 + 1, "limit of 10 MB")])
+def test_a_manifest_is_read_up_to_ten_megabytes(tmp_path, size, said):
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate(size)
+    with pytest.raises(RunFormatError, match=said):
+        Run.load(tmp_path)
+
+
+def test_a_table_is_read_up_to_four_gigabytes(tmp_path):
+    entries = {"queries": {"file": "large.parquet", "sha256": ""}}
+    with (tmp_path / "large.parquet").open("wb") as file:  # with nothing in it
+        file.truncate(4 * 10**9)
+        SavedTables(tmp_path, entries)
+        file.truncate(4 * 10**9 + 1)
+        with pytest.raises(
+            RunFormatError, match=r"queries cannot be read .*larger than the limit of 4,000 MB"
+        ):
+            SavedTables(tmp_path, entries)
 
 
 def test_texts_of_a_large_table_are_one_piece_after_reading(tmp_path):

@@ -18,6 +18,45 @@ def test_every_table_is_well_defined(table):
     assert conform(table, empty(table)).dtypes.equals(empty(table).dtypes)
 
 
+RANGES = {
+    (0, None): "n_gold latency prompt_tokens completion_tokens reported_entropy temperature start end",
+    (1, None): "retrieval_rank slot repeat reported_influence_rank planted_meaning",
+    (None, 0): "logprob logprob_sum",
+    (-1, 1): "reported_rho planted_rho",
+    (0, 1): "reported_p_value reported_dominance reported_rouge_l influence_score planted_influence top_p entailment "
+            "contradiction probability similarity llm_score support confidences.value",
+    (0, 100): "lexical",
+    (0.5, 1): "agreement",  # of two verdicts or more, with the majority
+}  # fmt: skip
+
+
+def test_numbers_have_the_range_of_what_they_are():
+    """An upload turns away what lies outside it."""
+    wanted = {name: limits for limits, names in RANGES.items() for name in names.split()}
+    # An answer that was sampled may be empty; one that is measured again has at least one token.
+    wanted |= {
+        "samples.n_tokens": (0, None),
+        "context_samples.n_tokens": (0, None),
+        "ablations.n_tokens": (1, None),
+    }
+    for table in TABLES.values():
+        for name in table.names:
+            assert table.column(name).range == wanted.get(f"{table.name}.{name}", wanted.get(name)), name
+
+
+def test_a_row_needs_its_key_and_what_it_is_about():
+    further = {
+        f"{table.name}.{name}"
+        for table in TABLES.values()
+        for name in table.names
+        if table.column(name).required and name not in table.key
+    }
+    assert further == {
+        "queries.question", "passages.retrieval_rank", "ablations.kept", "claims.text",
+        "planted_claims.text", "planted_claims.start", "planted_claims.end", "planted_claims.planted",
+    }  # fmt: skip
+
+
 def test_conform_adds_missing_columns_as_missing_values():
     found = conform(TABLES["repeats"], pd.DataFrame({"query_id": ["a"], "repeat": [1]}))
     assert found["answer"].isna().all() and list(found.columns) == list(TABLES["repeats"].names)

@@ -73,6 +73,14 @@ def test_what_ends_a_line_stands_in_quotation_marks(end):
     assert csv_bytes(pd.DataFrame({text: [1], "b": [1]})).decode("utf-8-sig") == f'"{text}",b\n1,1\n'
 
 
+def test_lists_and_objects_are_json_that_people_can_read():
+    cells = pd.Series([["ồ", "大"], (1, None), {"é": 0.5}, None, 7, "-"], dtype="object")
+    (_, *found) = csv.reader(io.StringIO(csv_bytes(cells.to_frame("a")).decode("utf-8-sig")))
+    assert [row[0] if row else "" for row in found] == [
+        '["ồ", "大"]', "[1, null]", '{"é": 0.5}', "", "7", "'-",
+    ]  # fmt: skip
+
+
 @given(st.lists(texts.filter(lambda t: held(t).strip()), min_size=3, max_size=3), texts)
 def test_our_import_reads_our_export_whatever_the_texts(passages, answer):
     run = Run.create(

@@ -182,6 +182,10 @@ def test_chance_is_the_opening_only_where_it_was_tested_and_explains_all():
     open_ = finding("open", tone=UNCLEAR, p_value=0.3)
     assert told(open_).texts == ("Nothing here can be told from chance: open.",)
     assert told(dataclasses.replace(open_, p_value=None)).texts == ("Open.",)
+    assert told(open_, finding("slight", "low")).texts == (
+        "Nothing here can be told from chance: open.",
+        "Slight.",
+    )
     assert told(open_, finding("bad")).texts == ("Bad.", "Open.")
     assert told(open_, finding("good", "low", GOOD)).texts == ("Open.", "Good.")
 

@@ -29,6 +29,17 @@ def test_scores_by_hand():
     assert scores == pytest.approx([np.log(2.5 / 1.5), 0, 0])
 
 
+def test_shares_of_the_largest_score_by_hand():
+    # A word's score grows with its number towards 2.5 idf; these occur once in texts of average length: 1 idf.
+    retriever = BM25Retriever(["cat sits", "dog runs", "bird flies"])
+    assert retriever.shares("cat", [2, 0]) == pytest.approx([0, 1 / 2.5])
+    assert retriever.shares("cat dog", [0, 1, 2]) == pytest.approx([0.5 / 2.5, 0.5 / 2.5, 0])
+    assert retriever.shares("cat cat zebra", [0]) == pytest.approx([1 / 2.5])
+    # No text, no known word, or only words that tell no texts apart.
+    assert BM25Retriever([]).shares("cat", []) is None is retriever.shares("zebra", [0])
+    assert BM25Retriever(["cat", "cat"]).shares("cat", [0]) is None
+
+
 def test_stop_words_do_not_retrieve_but_a_query_of_stop_words_still_works():
     texts = ["the the the the", "a whale swims in the sea", "to be or not to be"]
     retriever = BM25Retriever(texts)
