@@ -81,7 +81,7 @@ class ContextWindow:
 
     def size_for(self, tokens: int) -> int:
         """Return the smallest allowed ``num_ctx`` that holds so many tokens, or the limit."""
-        power = 1 << max(0, tokens - 1).bit_length()
+        power = 1 << (tokens - 1).bit_length()
         return min(max(power, SMALLEST, self._proven), self._most)
 
     def larger(self, num_ctx: int) -> int | None:
@@ -106,7 +106,7 @@ class ContextWindow:
         smaller = num_ctx - num_ctx // 8
         return self.larger(num_ctx) or (smaller if smaller >= tokens else None)
 
-    def learn(self, size: PromptSize, read: int, num_ctx: int = 0) -> None:
+    def learn(self, size: PromptSize, read: int, num_ctx: int) -> None:
         """Learn from the true length of a prompt, and the ``num_ctx`` that worked for it."""
         self._proven = max(self._proven, num_ctx)
         if size.estimate >= _LEARN_FROM:

@@ -1,3 +1,4 @@
+import hashlib
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.llm.cache import CacheError, CompletionCache, request_key
+from core.llm.cache import CacheError, CompletionCache, default_cache_path, request_key
 from core.llm.prompts import answer_messages
 from core.llm.types import Completion, Message, Request
 from tests.scripted import ScriptedLLM
@@ -67,6 +68,17 @@ def test_key_changes_with_model_and_options_but_not_with_their_order():
     assert request_key(llm(device="cpu", dtype="bfloat16"), BASE) == key
     assert request_key(llm(device="cpu", dtype="float32"), BASE) != key
     assert request_key(llm(name="other", device="cpu", dtype="bfloat16"), BASE) != key
+
+
+def test_the_key_stays_the_same_so_that_no_kept_answer_is_paid_for_again():
+    asked = Request(
+        (Message("user", "Đó là gì?"),), temperature=0.5, top_p=0.9, seed=1, max_tokens=8, stop=("\n",)
+    )
+    written = (
+        '{"max_tokens":8,"messages":[["user","Đó là gì?"]],"model":"m","options":{"device":"cpu"},"seed":1,'
+        '"stop":["\\n"],"temperature":0.5,"top_p":0.9,"version":1}'
+    )
+    assert request_key(llm(device="cpu"), asked) == hashlib.sha256(written.encode()).hexdigest()
 
 
 @given(st.text(), st.text())
@@ -138,6 +150,17 @@ def test_processes_share_one_file(tmp_path):
     errors = [worker.communicate()[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0, 0], errors
     assert len(CompletionCache(path)) == 4 * 60
+
+
+def test_only_the_default_file_gives_way_to_the_database_that_is_shared(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEADLINE_CACHE", str(tmp_path))
+    monkeypatch.setattr("core.llm.cache.shared", lambda: tmp_path / "shared.db")  # a file, for a server
+    done = Completion("x", "stop", 1, 1, 0.0)
+    for path, key in ((default_cache_path(), "default"), (tmp_path / "own.db", "own"), (None, "memory")):
+        with CompletionCache(path) as cache:
+            cache.put(key, done)
+            assert cache.get_many(["default", "own", "memory"]) == {key: done}
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["own.db", "shared.db"]
 
 
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path):

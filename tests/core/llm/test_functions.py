@@ -194,7 +194,19 @@ def test_functions_of_one_argument_and_of_two():
     assert as_llm(lambda *given: f"{len(given)}").generate([request()])[0].text == "2"
 
 
-@pytest.mark.parametrize("given", [None, 5, "", str, {"model": "x"}, object(), SimpleNamespace(chat=print)])
-def test_what_is_no_model_is_refused_in_one_sentence(given):
-    with pytest.raises(InputError, match=r"^llm must be a language model.* got .*open_llm\(.*\)\.$"):
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (None, "None"),
+        (5, "int"),
+        ("", "''"),
+        (" ", "' '"),
+        (str, "type"),
+        ({"model": "x"}, "dict"),
+        (object(), "object"),
+        (SimpleNamespace(chat=print), "SimpleNamespace"),
+    ],
+)
+def test_what_is_no_model_is_refused_in_one_sentence(given, what):
+    with pytest.raises(InputError, match=rf"^llm must be a language model.* got {what}; .*open_llm\(.*\)\.$"):
         as_llm(given, "llm")

@@ -227,6 +227,19 @@ def test_a_pause_holds_for_all_calls_of_the_server():
     assert asked_at == [0, 4]
 
 
+def test_an_overload_without_a_pause_holds_nobody_up():
+    remote, asked = Remote(1, 30), []
+
+    async def call(request):
+        asked.append(number(request))
+        raise Overloaded("Busy.")
+
+    for n in range(2):
+        with pytest.raises(Overloaded, match="Busy"):
+            remote.generate([request(n)], call)
+    assert asked == [0, 1]
+
+
 def test_a_cancel_in_the_middle_of_a_call_gives_it_up_and_keeps_what_arrived():
     waiting, ended, kept = threading.Event(), threading.Event(), []
 

@@ -118,10 +118,23 @@ def test_an_empty_or_endless_reply_is_shown_within_bounds():
     assert llm.requests[1].messages[2].content == "(nothing)"
     llm = scripted("z" * 100_000, GOOD)
     generate_json(llm, ASKED, SCHEMA)
-    assert len(llm.requests[1].messages[2].content) < 5_000
+    assert llm.requests[1].messages[2].content == "z" * 2000
     llm = scripted(json.dumps({"why": ["z" * 50_000], "score": 1}), GOOD)
     generate_json(llm, ASKED, SCHEMA)
     assert len(llm.requests[1].messages[3].content) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a" * 173, "a" * 173),  # with the two quotation marks and the 25 characters behind them 200
+        ("a" * 150 + "z" * 150, f"{'a' * 99} … {'z' * 74}"),  # 100 of the beginning, 100 of the end
+    ],
+)
+def test_of_a_long_error_the_beginning_and_the_end_are_told(value, shown):
+    reply = json.dumps({"why": "x", "score": value})
+    found = generate_json(scripted(reply, reply), ASKED, SCHEMA)
+    assert found.reason == f"it does not follow the schema at $.score: '{shown}' is not of type 'integer'"
 
 
 def test_a_back_end_that_keeps_to_schemas_gets_the_schema_not_the_words():

@@ -12,7 +12,7 @@ from core.errors import BackendError, Cancelled, InputError, TransientError
 from core.influence.step import InfluenceStep
 from core.llm import BACKENDS, CompletionCache, Message, Request, open_llm, request_key
 from core.llm.backends import PullProgress
-from core.llm.ollama.server import Unreadable, find_server, full_name, server_address
+from core.llm.ollama.server import Server, Unreadable, find_server, full_name, server_address
 from core.llm.prompts import answer_messages
 from core.llm.remote import Overloaded
 from core.pipeline import RetryPolicy, RunOptions
@@ -305,6 +305,26 @@ def test_a_server_that_is_not_there():
         assert llm.capabilities.context_length is None
         with pytest.raises(BackendError, match="start it with `ollama serve`; x:latest was not fetched"):
             list(BACKENDS["ollama"].pull("x", proxy.address))
+
+
+@pytest.mark.parametrize(
+    ("action", "seconds"),
+    [
+        (lambda backend: backend.list_models("gpu-box"), 60.0),
+        (lambda backend: list(backend.pull("x", "gpu-box")), 600.0),  # a large model is checked for minutes
+    ],
+)
+def test_how_long_a_server_may_take_to_list_its_models_and_to_fetch_one(action, seconds, monkeypatch):
+    given = []
+
+    def client(self, limit):
+        given.append(limit)
+        raise ConnectionError
+
+    monkeypatch.setattr(Server, "client", client)
+    with pytest.raises(BackendError, match="cannot be reached"):
+        action(BACKENDS["ollama"])
+    assert given == [seconds]
 
 
 # ---- prompts that are longer than the context

@@ -35,6 +35,13 @@ def test_the_context_asked_for_holds_prompt_and_answer(limit, estimate, max_toke
     assert ContextWindow(limit).choose(PromptSize(estimate, 0), max_tokens) == expected
 
 
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [(0, 4096), (4096, 4096), (4097, 8192), (8192, 8192), (8193, 16_384)]
+)
+def test_a_context_that_just_holds_the_tokens_is_enough(tokens, expected):
+    assert ContextWindow(131_072).size_for(tokens) == expected
+
+
 def test_it_only_grows_and_only_by_what_has_worked():
     window = ContextWindow(131_072)
     small = PromptSize(100, 60)
@@ -54,11 +61,11 @@ def test_prompts_asked_together_share_one_context_that_the_hopeless_do_not_choos
 def test_it_learns_how_many_tokens_the_model_makes():
     window = ContextWindow(131_072)
     assert window.ratio == 1
-    window.learn(PromptSize(1000, 0), 2000)
-    window.learn(PromptSize(3000, 0), 4000)
+    window.learn(PromptSize(1000, 0), 2000, SMALLEST)
+    window.learn(PromptSize(3000, 0), 4000, SMALLEST)
     assert window.ratio == 1.5
     # A short prompt is mostly the model's own chat format.
-    window.learn(PromptSize(10, 0), 60)
+    window.learn(PromptSize(10, 0), 60, SMALLEST)
     assert window.ratio == 1.5
     assert window.upper_bound(PromptSize(1000, 0)) == 1000 * 1.5 * 1.25 + 64
 
@@ -86,6 +93,9 @@ def test_what_looks_cut():
     # Once a prompt of few tokens has proved whole, others like it are believed.
     window.learn(TEXT, 3900, 8192)
     assert not window.may_be_cut(TEXT, 8192, 4000)
+    # At the lowest rate so far it has 3,900 tokens; a quarter less, 2,925, may still be all of it.
+    assert not window.may_be_cut(TEXT, 8192, 2930)
+    assert window.may_be_cut(TEXT, 8192, 2920)
 
 
 @given(

@@ -92,6 +92,33 @@ def test_a_stream_that_breaks_where_another_was_whole_is_no_reason_to_stop_strea
         assert streams(server) == [True, True]
 
 
+@pytest.mark.parametrize(("reported", "seconds"), [({"total_duration": 2_500_000_000}, 2.5), ({}, 0.0)])
+def test_the_time_that_the_server_reports_is_in_nanoseconds(reported, seconds):
+    with serving(reply(200, WHOLE | reported)) as server:
+        assert open_llm("ollama", "tiny", base_url=server.address).generate([QUESTION])[0].latency == seconds
+
+
+@pytest.mark.parametrize(
+    ("context", "reads"),
+    [
+        (None, "the model reads 4,096 in all"),
+        (2048, "this run lets the model read 2,048 in all"),
+        (8192, "the model reads 4,096 in all"),
+    ],
+)
+@pytest.mark.parametrize("reported", [True, False])
+def test_too_long_a_prompt_is_refused_with_the_limit_and_whose_it_is(context, reads, reported):
+    told = (
+        "the request (9000 tokens) exceeds the available context size" if reported else "exceeds the context"
+    )
+    with serving(reply(400, {"error": told})) as server:
+        answer = open_llm("ollama", "tiny", base_url=server.address, context=context).generate([QUESTION])[0]
+    length = "9,000" if reported else "more than 2,040" if context == 2048 else "more than 4,088"
+    assert answer.error == (
+        f"The prompt has {length} tokens and the answer may take 8, but {reads}: use fewer or shorter passages."
+    )
+
+
 def test_the_run_says_so():
     data = read_dataset(b'{"id": "q", "question": "Where?", "passages": ["In Paris."]}', "t.jsonl")
     with serving(reply(200, INDENTED)) as server:

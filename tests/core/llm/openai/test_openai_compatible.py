@@ -13,7 +13,7 @@ from core.llm.openai.llm import OpenAICompatibleLLM, list_models
 from core.llm.remote import Overloaded
 from core.llm.types import Message
 from tests.servers.chat_server import QUESTION, SCHEMA, ask, chat, chat_server, one, opened, sent
-from tests.servers.fault_proxy import fault_proxy, loris, reset, scripted, truncate
+from tests.servers.fault_proxy import fault_proxy, loris, reply, reset, scripted, truncate
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,21 @@ def test_the_order_of_answers_does_not_depend_on_their_time():
 def test_a_server_without_logprobs_is_found_out():
     with chat_server(chat("Paris")) as server:
         llm = opened(server)
+        assert llm.generate([ask(logprobs=True)])[0].logprobs is None
+        assert not llm.capabilities.token_logprobs
+
+
+def test_only_a_text_without_the_log_probabilities_asked_for_shows_that_a_server_has_none():
+    token = {"token": "Paris", "bytes": list(b"Paris"), "logprob": -0.5}
+    message = {"role": "assistant", "content": "Paris"}
+    choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": [token]}}
+    with chat_server(reply(200, {"choices": [choice]}), chat(""), chat("Paris")) as server:
+        llm = opened(server)
+        assert llm.generate([ask(logprobs=True)])[0].logprobs == (-0.5,)
+        assert llm.capabilities.token_logprobs
+        for request in (ask(logprobs=True), ask()):  # an answer without a text, and one without a wish
+            assert llm.generate([request])[0].logprobs is None
+            assert llm.capabilities.token_logprobs
         assert llm.generate([ask(logprobs=True)])[0].logprobs is None
         assert not llm.capabilities.token_logprobs
 

@@ -4,6 +4,7 @@ import pytest
 
 from core.errors import BackendError, InputError
 from core.llm import BACKENDS, open_llm, request_key
+from core.llm.openai.endpoint import find_endpoint
 from core.llm.openai.llm import OpenAICompatibleLLM
 from tests.servers.chat_server import ask, chat, chat_server, opened, raised, refusal
 from tests.servers.fault_proxy import garbage
@@ -23,6 +24,8 @@ SECRET = "sk-proj-Tr0ub4dor-and-3-horses-stapled"
         ({"base_url": "http://host:99999/v1"}, "must look like"),
         ({"api_key": f"{SECRET}\nX: y"}, "The API key contains a blank"),
         ({"api_key": "ключ"}, "The API key contains"),
+        ({"api_key": f"{SECRET}\nX"}, "The API key contains"),
+        ({"api_key": f"Bearer {SECRET}"}, "The API key contains a blank"),
         ({"timeout": 0}, "timeout must be above 0, got 0"),
         ({"parallel": 0}, "parallel must be above 0, got 0"),
     ],
@@ -74,6 +77,14 @@ def test_a_key_that_the_server_repeats_is_told_nowhere(caplog):
     assert "refused the API key (HTTP 401); set OPENAI_API_KEY" in texts[0]
     assert not [text for text in [*texts, caplog.text] if SECRET in text or SECRET[:12] in text]
     assert "HTTP Request" in caplog.text  # the log was really on
+
+
+def test_a_query_is_kept_as_it_is_given_also_where_a_value_is_blank():
+    found = find_endpoint("https://host/v1/?api-version=1&preview=&q=a%20b", "")
+    assert (found.url, found.query) == (
+        "https://host/v1",
+        (("api-version", "1"), ("preview", ""), ("q", "a b")),
+    )
 
 
 def test_an_address_with_a_password_and_a_query_is_used_but_not_shown(caplog):

@@ -60,6 +60,8 @@ def test_a_model_that_is_not_there_is_named_with_those_that_are():
     [
         (400, {"message": "flagged", "code": "content_filter"}),
         (400, {"message": "The response was filtered by our content management policy."}),
+        (422, {"message": "The prompt goes against our content policy."}),
+        (451, {"message": "The request was flagged: it was stopped by the safety system."}),
         (403, {"message": "Input blocked: moderation flagged it", "code": 403}),
     ],
 )
@@ -85,6 +87,12 @@ def test_a_prompt_that_is_too_long_in_the_words_of_other_servers(told, prompt, l
     reads = f"the model reads {limit} in all" if limit else "that is more than the model reads"
     expected = f"The prompt has {prompt} tokens and the answer may take 12, but {reads}: use fewer or shorter passages."
     assert error == expected
+
+
+@pytest.mark.parametrize("status", [413, 422, 500])
+def test_a_prompt_that_is_too_long_whatever_the_status(status):
+    with chat_server(refusal("prompt is too long: 210000 tokens", status)) as server:
+        assert "The prompt has 210,000 tokens" in one(server).error
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,54 @@ def test_an_odd_list_of_models_is_survived(body):
             assert list_models(f"{server.address}/v1") == []
         except BackendError as error:
             assert "list its models" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (reply(400, b"odd"), r"/v1 does not list its models \(HTTP 400\)\.$"),
+        (
+            reply(401, b"no"),
+            r"/v1 asks for an API key \(HTTP 401\) and none was given; set OPENAI_API_KEY\.$",
+        ),
+        (reply(503, b"busy"), r"^The server is overloaded .* answered HTTP 503: busy\.$"),
+    ],
+)
+def test_why_a_server_does_not_list_its_models(answer, words):
+    with (
+        fault_proxy(None, lambda _: answer) as server,
+        pytest.raises(BackendError, match=words),
+    ):
+        list_models(f"{server.address}/v1", "")
+
+
+def test_models_are_listed_by_whatever_name_they_have():
+    entries = [
+        {"id": "a", "name": "b"},
+        {"name": "c"},
+        {"model": "d"},
+        {"name": "e", "model": "f"},
+        {"size": 1},
+    ]
+    for name in ("data", "models"):
+        body = {name: entries}
+        with fault_proxy(None, lambda _, body=body: reply(200, body)) as server:
+            assert list_models(f"{server.address}/v1") == ["a", "c", "d", "e"]
+
+
+def test_facts_that_a_server_did_not_give_are_asked_for_again_after_half_a_minute(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("core.llm.openai.llm.time", SimpleNamespace(monotonic=lambda: now[0]))
+    with fault_proxy(None, lambda _: reply(500, b"")) as server:
+        llm, asked = opened(server), []
+        for now[0] in (1000.0, 1029.5, 1030.0, 1059.5):
+            assert llm.capabilities.context_length is None
+            asked.append(len(server.requests("/models")))
+        server.schedule = lambda _: reply(200, {"data": [{"id": "m", "context_length": 99}]})
+        for now[0] in (1060.0, 5000.0):
+            assert llm.capabilities.context_length == 99
+            asked.append(len(server.requests("/models")))
+    assert asked == [1, 1, 2, 2, 3, 3]  # what is known is not asked for again
 
 
 def test_facts_of_other_servers_are_understood():

@@ -47,6 +47,16 @@ def test_a_parameter_that_is_refused_is_left_out_from_then_on(names, message):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("refused", "left"),
+    [("seed", {"logprobs", "top_logprobs"}), ("top_logprobs", {"logprobs"}), ("logprobs", set())],
+)
+def test_alternatives_are_asked_for_just_where_log_probabilities_are(refused, left):
+    with chat_server(picky(refused)) as server:
+        one(server, ask(logprobs=True))
+        assert set(sent(server)[-1]) & {"logprobs", "top_logprobs"} == left
+
+
 def test_calls_under_way_at_once_learn_the_same_thing():
     with chat_server(picky("max_tokens", "seed")) as server:
         answers = opened(server).generate([ask(seed=n) for n in range(8)])

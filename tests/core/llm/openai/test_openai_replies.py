@@ -77,6 +77,9 @@ def tokens(*pairs):
         ("Paris", tokens(("Well", -1), ("Paris", -2)), "", (-2,)),  # reasoning that is told elsewhere
         ("Hà", [{"token": "H\ufffd", "bytes": [72, 195], "logprob": -1}, {"token": "\ufffd", "bytes": [160], "logprob": -2}],
          "", (-1, -2)),
+        ("a\0\nb", [{"token": "a", "bytes": [97], "logprob": -1}, {"token": "<0x00>", "bytes": [0], "logprob": -2},
+                    *tokens(("\n", -3), ("b", -4))], "", (-1, -2)),  # the byte 0
+        ("ab\nc", [{"token": "ab", "bytes": [256, 98], "logprob": -1}, *tokens(("\n", -2), ("c", -3))], "", (-1,)),
         ("Paris", tokens(("Something", -1), ("else", -2)), "", (-1, -2)),  # unclear: all of them
         ("Paris", [{"token": "Paris", "logprob": None}], "", None),
         ("Paris", [{"token": "Paris", "logprob": float("nan")}], "", None),
@@ -98,6 +101,11 @@ def test_the_error_of_a_gateway_counts_by_its_own_number():
     )
     assert inner_error({"choices": [{"finish_reason": "error"}]}).status == 500
     assert error_of([{"error": {"message": "in a list"}}], 400).message == "in a list"
+
+
+def test_of_an_endless_error_only_the_beginning_is_read():
+    assert read_error(400, {}, b"x" * 5000).message == "x" * 2000
+    assert read_error(422, {}, json.dumps({"detail": ["x" * 5000]}).encode()).message == '["' + "x" * 1998
 
 
 JSON = st.recursive(
