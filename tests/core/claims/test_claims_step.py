@@ -654,7 +654,7 @@ def test_progress_and_partial_runs():
     llm = ScriptedLLM(script)
     find_claims(make_run("The mill is old."), JUDGE, llm=llm, progress=lambda *told: calls.append(told))
     assert calls == [(0, 1, "question 1 of 1")] + [
-        (0, 1, f"question 1 of 1, {n} calls answered") for n in (1, 2, 3)
+        (0, 1, f"question 1 of 1, {said} answered") for said in ("1 call", "2 calls", "3 calls")
     ] + [(1, 1, "question 1 of 1, 3 calls answered")]
 
 
