@@ -102,6 +102,17 @@ def test_a_snippet_is_where_most_of_the_words_that_matter_are():
     assert snippet(words, {}, 60)[0][1].startswith("The mill of the town burned.")
 
 
+def test_a_snippet_shows_two_words_that_stand_together_not_the_first_of_them():
+    text = f"Moss. {'It rained again. ' * 20}In 1893 Moss left. {'It rained again. ' * 20}"
+    shown = "".join(piece for _, piece in snippet(text, {"reference": telling("1893 Moss")}, 40))
+    assert "1893 Moss" in shown
+
+
+def test_a_long_phrase_is_cut_to_sixty_characters():
+    for given, shown in (("A" * 60, "A" * 60), ("A" * 61, "A" * 59 + "…")):
+        assert origins("", [given], PASSAGES) == f"The reference “{shown}” occurs in no passage."
+
+
 def test_a_snippet_at_either_end_of_a_text_is_cut_at_one_side():
     # 20 letters with eight on each side of the year: no word is cut, and the end of the text is shown.
     wanted = {"reference": {"#1893"}}

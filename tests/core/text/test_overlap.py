@@ -1,12 +1,13 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from core.text import rouge_l
-from core.text.overlap import rouge_l_pairs
+from core.text.overlap import by_outcome, rouge_l_pairs
 
 ORACLE = {stem: RougeScorer(["rougeL"], use_stemmer=stem) for stem in (True, False)}
 
@@ -88,3 +89,8 @@ def test_pairs_beyond_one_batch_are_compared_too(monkeypatch):
     monkeypatch.setattr("core.text.overlap._PAIRS", 2)
     found = rouge_l_pairs(["the cat sat"] * 5, ["the cat ran", "a dog", "", "the cat sat", "cat"])
     assert found.round(3).tolist() == [0.667, 0.0, 0.0, 1.0, 0.5]
+
+
+def test_texts_of_which_one_is_no_answer_are_alike_by_their_outcome():
+    likeness = by_outcome(np.full((3, 3), 0.5), ["answered", "abstained", "empty"])
+    assert likeness.tolist() == [[0.5, 0, 0], [0, 1, 0], [0, 0, 1]]

@@ -67,6 +67,7 @@ def test_decades_are_no_year_and_no_seconds():
         ("百分之三十", Quantity((30,), "percent", loose=False)),
         ("the 5th boat", Quantity((5,), "", loose=False)),
         ("12 boats", Quantity((12,), "#boat", loose=False)),
+        ("12 were", Quantity((12,), "", loose=False)),
         ("12 of", Quantity((12,), "", loose=False)),
         ("it is 12.", Quantity((12,), "", loose=False)),
         # Behind a measure word, or that word itself.

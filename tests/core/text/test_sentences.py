@@ -89,6 +89,20 @@ def test_a_line_broken_to_fit_the_page_goes_on():
     assert sentences(f"- {first}\nGrey left") == [f"- {first}", "Grey left"]
 
 
+@pytest.mark.parametrize(("width", "goes_on"), [(59, False), (60, True), (120, True), (121, False)])
+def test_a_line_of_a_pages_width_may_have_been_broken_to_fit(width, goes_on):
+    first = f"The {'m' * (width - 4)}"
+    assert len(sentences(f"{first}\nGrey left")) == (1 if goes_on else 2)
+
+
+def test_a_stop_before_an_opening_bracket_ends_a_sentence():
+    assert sentences("下雨了。（后来停了。）他走了。")[0] == "下雨了。"
+
+
+def test_a_number_behind_white_space_and_words_is_no_number_of_an_item():
+    assert sentences(f"He bought{' ' * 9}12. Then he left.") == [f"He bought{' ' * 9}12.", "Then he left."]
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -52,6 +52,16 @@ def test_what_must_not_be_used_is_refused(text, reason):
         read_json(text)
 
 
+def test_as_deep_as_may_be_is_read():
+    assert read_json("[" * MAX_DEPTH + "]" * MAX_DEPTH) is not None
+
+
+def test_half_a_pair_is_refused_at_the_start_of_a_text_too():
+    assert JsonReader().parse_start('["\\ud83d\\ude00"] and more') == (["\U0001f600"], 16)
+    with pytest.raises(NotJson, match="half a surrogate pair"):
+        JsonReader().parse_start('["\\ud800"] and more')
+
+
 def test_what_can_be_mended_is_mended_and_counted():
     reader = JsonReader(repair=True)
     assert reader.read('{"a": [NaN, -Infinity, 1e999, 2], "b": "x\\udfff", "\\ud800": 1}') == {
