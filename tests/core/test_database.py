@@ -58,14 +58,18 @@ def reading_first(db):
         db.execute("COMMIT")
 
 
-def test_it_does_not_wait_for_ever(path):
+def test_it_waits_no_longer_than_it_is_told(path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)  # only pauses take time on it
+    clock.sleep = lambda seconds: setattr(clock, "now", clock.now + seconds)
+    monkeypatch.setattr(database, "time", clock)
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
     said = r"^The diary .*d\.db is locked by another program; close that program or buy another one\.$"
     with pytest.raises(InputError, match=said):
-        Database(path, WORDING, table, busy_seconds=0.1)
+        Database(path, WORDING, table, busy_seconds=0.02)
     writer.close()
-    Database(path, WORDING, table, busy_seconds=0.1).close()
+    assert 0 < clock.now < 1
+    Database(path, WORDING, table, busy_seconds=0.02).close()
 
 
 def test_an_error_of_the_set_up_is_explained_at_once(path):

@@ -200,9 +200,10 @@ def test_what_a_finding_rests_on(p_value, adjusted, n_tests, said):
 
 
 def test_what_a_simulation_planted_is_beside_what_was_recovered_and_what_it_means(run):
-    definitions = tuple(Definition(name, name.upper(), f"A {name} is so.") for name in ("a", "m", "z"))
+    definitions = tuple(Definition(name, name.upper(), f"A {name} is so.") for name in ("a", "m 1", "z"))
+    name = " ".join("m1")  # another object than the definition's name
     found = (
-        Number("share", "Share", 0.4, n=10, interval=(0.2, 0.6), define="m", cases="queries.m:True"),
+        Number("share", "Share", 0.4, n=10, interval=(0.2, 0.6), define=name, cases="queries.m:True"),
         Number("part", "Part", 3, n=10, of=12, define="z"),
         Number("missing", "Missing", None, n=0),
         Number("kinds", "Kinds", {"odd": 2}),
@@ -214,7 +215,7 @@ def test_what_a_simulation_planted_is_beside_what_was_recovered_and_what_it_mean
     table = Diagnosis(simulated, diagnostics=(diagnostic,)).recovered("d").astype("object")
     nothing = (None, None)
     assert [tuple(None if one != one else one for one in row) for row in table.to_numpy()] == [
-        ("Share", 0.5, 0.4, 0.2, 0.6, 10, "A m is so.", "queries.m:True"),
+        ("Share", 0.5, 0.4, 0.2, 0.6, 10, "A m 1 is so.", "queries.m:True"),
         ("Part", 4, 3, *nothing, 12, "A z is so.", ""),
         ("Missing", 0.25, None, *nothing, 0, "", ""),
         ("Kinds: odd", 1, 2, *nothing, 6, "", ""),

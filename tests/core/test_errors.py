@@ -1,10 +1,18 @@
-"""Options out of their range are told what would be right."""
+"""Options out of their range are told what would be right, and scripts can tell errors apart."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from core.errors import InputError, check_ranges
+from core.errors import (
+    BackendError,
+    Cancelled,
+    InputError,
+    LeadlineError,
+    RunFormatError,
+    TransientError,
+    check_ranges,
+)
 
 RANGES = {"tries": (2, 1_000)}
 
@@ -25,3 +33,18 @@ def test_what_lies_outside_a_range_or_is_no_whole_number_is_refused(value):
 def test_a_very_long_value_is_cut():
     with pytest.raises(InputError, match=r"got '9{79}\.$"):
         check_ranges(SimpleNamespace(tries="9" * 5_000), RANGES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        (LeadlineError, 1),
+        (InputError, 2),
+        (RunFormatError, 2),
+        (BackendError, 3),
+        (TransientError, 3),
+        (Cancelled, 130),
+    ],
+)
+def test_every_kind_of_error_has_the_exit_status_that_scripts_know(kind, status):
+    assert kind("Sorry.").exit_status == status

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.files import user_cache_dir, write_atomically
+from core.files import path_problem, user_cache_dir, write_atomically
 
 ROOT = Path(__file__).parents[2]
 # A writer whose disk never ends, as `write_atomically` leaves it when it is killed there.
@@ -65,3 +65,11 @@ def test_caches_are_where_each_platform_has_them(platform, variables, place, mon
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     assert user_cache_dir() == Path(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("größer/a b", None), ("a\0b", "holds a NUL character"), ("a\ud800", "holds half a surrogate pair")],
+)
+def test_a_text_that_can_be_no_path_is_told_why(text, problem):
+    assert path_problem(text) == problem

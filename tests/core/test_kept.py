@@ -121,10 +121,18 @@ def test_what_would_come_back_as_something_else_is_not_kept(tmp_path):
     place = Kept(tmp_path / "kept", (Finding,))
     named = next(pd.DataFrame({"a": [1]}).itertuples())
     other_index = pd.DataFrame({"a": [1]}, index=[7])
-    for value in (named, object(), other_index, pd.DataFrame({"a": [(1, 2)]}), Tried("helps", "It does.")):
+    frames = [pd.DataFrame({"a": cells}) for cells in ([(1, 2)], [[1], ["a"]], [[True], [1]])]
+    for value in (named, object(), other_index, *frames, Tried("helps", "It does.")):
         place.write("it", value)
         with pytest.raises(NotKept):
             place.read("it")
+
+
+def test_a_result_and_its_frames_are_read_up_to_four_gigabytes(tmp_path, monkeypatch):
+    place, limits = Kept(tmp_path / "kept", ()), []
+    place.write("it", (pd.DataFrame({"a": [1]}),))
+    monkeypatch.setattr(kept, "read_file", lambda path, limit: limits.append(limit) or path.read_bytes())
+    assert place.read("it")[0]["a"].tolist() == [1] and limits == [4 * 10**9] * 2
 
 
 def test_a_later_process_analyses_nothing_and_says_the_same(folder, toy, made):

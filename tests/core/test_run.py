@@ -308,6 +308,21 @@ def test_a_sample_of_no_more_questions_than_it_has_is_no_sample(run, questions):
     assert run.derive({"sample": {"of": "whole", "questions": questions}}).sampling_error == 0
 
 
+def test_a_sample_without_questions_has_no_sampling_error(run):
+    sample = {"sample": {"of": "whole", "questions": 5}}
+    assert run.derive(sample, queries=run.queries[:0], passages=run.passages[:0]).sampling_error == 0
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told_why(run, tmp_path, monkeypatch):
+    def refused(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    with monkeypatch.context() as patch, pytest.raises(InputError) as raised:
+        patch.setattr("core.run.os.listdir", refused)
+        run.save(tmp_path)
+    assert str(raised.value) == f"The folder {tmp_path} cannot be used: Permission denied."
+
+
 def test_a_planted_number_of_another_kind_than_was_found_is_not_recovered():
     planted = {"influence": {"mean_rho": {"x": 1.0}, "undefined_reasons": 0.5}}
     found = Diagnosis(Run.load(RECORDED).derive({"planted": planted})).recovered("influence")

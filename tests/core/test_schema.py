@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from core.errors import InputError
-from core.schema import CONTEXT_SAMPLES, SIGNALS, TABLES, conform, empty
+from core.schema import CONTEXT_SAMPLES, SIGNALS, TABLES, Column, Table, conform, empty
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
@@ -84,6 +84,16 @@ def test_a_key_of_three_columns_repeats_only_where_all_three_do():
     assert len(conform(CONTEXT_SAMPLES, pd.DataFrame(rows, columns=names))) == 4
     with pytest.raises(InputError, match=r"row 5: query_id = 'r', .* occurs twice"):
         conform(CONTEXT_SAMPLES, pd.DataFrame([*rows, rows[3]], columns=names))
+
+
+def test_a_key_of_many_columns_repeats_only_where_all_do():
+    """The number of possible keys, here 4 to the power of 33, is beyond what an integer holds."""
+    names = tuple(f"c{i}" for i in range(33))
+    table = Table("wide", "?", names, tuple(Column(name, "int", "?", required=True) for name in names))
+    frame = pd.DataFrame([[0] * 33, [1] * 33, [2] * 33, [1] + [0] * 32], columns=names)
+    assert len(conform(table, frame)) == 4
+    with pytest.raises(InputError, match=r"row 5: .* occurs twice"):
+        conform(table, pd.concat([frame, frame[3:]], ignore_index=True))
 
 
 def test_columns_without_values_share_nothing_that_a_change_would_show():

@@ -66,6 +66,18 @@ def run():
     return Run.create({"source": "live"}, queries=pd.DataFrame({"query_id": ["a"], "question": ["Who?"]}))
 
 
+def test_the_dashboard_is_inside_the_package_or_beside_it(tmp_path, monkeypatch):
+    package = tmp_path / "core"
+    monkeypatch.setattr(serving, "_HERE", package)
+    with pytest.raises(InputError, match="is not part of this installation"):
+        serving.app_folder()
+    (tmp_path / "dashboard.py").touch()
+    assert serving.app_folder() == tmp_path
+    (package / "app").mkdir(parents=True)
+    (package / "app" / "dashboard.py").touch()
+    assert serving.app_folder() == package / "app"
+
+
 def test_a_server_has_the_environment_of_this_process_and_the_runs_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("LEADLINE_CACHE", "cache")
     assert serving.environment() == {**os.environ, "LEADLINE_RUNS": str(tmp_path / "runs")}
@@ -102,6 +114,7 @@ def test_the_runs_of_a_folder_share_a_server_as_long_as_it_runs(run, started, tm
     assert len(started) == 1 and opened == [other.url] and other.server is shown.server is started[0]
     port = started[0].command[-1]
     assert shown.url == f"http://localhost:{port}/?run={run.run_id}" and other.url.endswith("/?run=b+c")
+    assert repr(shown) == f"Shown(url='{shown.url}')"
     assert shown._repr_html_() == f'<a href="{shown.url}" target="_blank">{shown.url}</a>'
     assert Run.load(tmp_path / "mine" / run.run_id).run_id == run.run_id
     assert started[0].env["LEADLINE_RUNS"] == str(tmp_path / "mine")

@@ -34,6 +34,12 @@ def test_missing_stays_missing():
     assert neutralise(pd.Series(["=a", None], dtype="str")).isna().tolist() == [False, True]
 
 
+@pytest.mark.parametrize("dtype", ["str", "string", "object"])
+def test_what_is_missing_is_still_missing_where_others_are_restored(dtype):
+    found = restore(pd.Series(["'=a", None, "b"], dtype=dtype))
+    assert found.isna().tolist() == [False, True, False] and found.dropna().tolist() == ["=a", "b"]
+
+
 @given(st.lists(st.text(st.sampled_from("'=+-@ \t\r\n＝ab\u00a0"), max_size=6)))
 def test_round_trip_is_exact(texts):
     series = pd.Series(texts, dtype="str")

@@ -186,6 +186,7 @@ def test_chance_is_the_opening_only_where_it_was_tested_and_explains_all():
         "Nothing here can be told from chance: open.",
         "Slight.",
     )
+    assert told(finding("slight", "low", p_value=0.01)).texts == ("Slight.",)
     assert told(open_, finding("bad")).texts == ("Bad.", "Open.")
     assert told(open_, finding("good", "low", GOOD)).texts == ("Open.", "Good.")
 
