@@ -117,7 +117,8 @@ class Kept:
         file = io.BytesIO()
         try:
             frame.to_parquet(file, index=False, compression="zstd")
-        except (ValueError, TypeError) as error:  # such as a column of different kinds
+        # Such as a column of different kinds, a whole number of more than 64 bits, a kind that Parquet lacks.
+        except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
             raise NotKept("frame") from error
         content = file.getvalue()
         name = f"{_signature(content)}.parquet"

@@ -121,7 +121,9 @@ def test_what_would_come_back_as_something_else_is_not_kept(tmp_path):
     place = Kept(tmp_path / "kept", (Finding,))
     named = next(pd.DataFrame({"a": [1]}).itertuples())
     other_index = pd.DataFrame({"a": [1]}, index=[7])
-    frames = [pd.DataFrame({"a": cells}) for cells in ([(1, 2)], [[1], ["a"]], [[True], [1]])]
+    frames = [
+        pd.DataFrame({"a": cells}) for cells in ([(1, 2)], [[1], ["a"]], [[True], [1]], [[2**70]], [1j])
+    ]
     for value in (named, object(), other_index, *frames, Tried("helps", "It does.")):
         place.write("it", value)
         with pytest.raises(NotKept):
