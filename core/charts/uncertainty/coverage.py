@@ -43,8 +43,8 @@ class _Data(NamedTuple):
 def risk_coverage(analysis: UncertaintyAnalysis) -> go.Figure:
     """Draw the error rate among the surest answers, against the share of questions that these are.
 
-    The two estimators with the best AUROC and the trivial baselines have a curve, the best with its 95 %
-    bootstrap band; the dotted line is random order. Marks are the incorrect answers of which the best
+    The two estimators with the best AUROC and the trivial baselines have a curve, the best with Wilson's 95 %
+    interval of each point; the dotted line is random order. Marks are the incorrect answers of which the best
     estimator is surest, and lead to them. Empty where the estimators cannot be judged.
     """
     if analysis.not_judged is not None:

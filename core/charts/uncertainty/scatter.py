@@ -164,5 +164,5 @@ def _texts(answers: pd.Series) -> str:
     """Return the different wordings of samples that count as one answer, at most three."""
     found = list(dict.fromkeys(answers))
     shown = [theme.safe_text(text, _TEXT // min(len(found), 3)) or "(empty)" for text in found[:3]]
-    more = [f"and {len(found) - 3:,} more wordings"] if len(found) > 3 else []
+    more = [f"and {count(len(found) - 3, 'more wording')}"] if len(found) > 3 else []
     return "<br>".join([*shown, *more])

@@ -36,9 +36,12 @@ def test_each_question_is_a_line_from_a_to_b_the_highest_change_on_top():
     assert [list(trace.x[:2]) for trace in lines] == [[-0.3, 0.6], [0.5, 0.1]]
     # Up and down differ in form, not only in colour.
     assert len({trace.marker.symbol for trace in traces.values()}) == 4
-    assert alt_text(figure) == (
-        "ρ of 3 questions in run A and run C: in run C 1 lower, 1 same, 1 higher."
-    ) or "1 higher" in alt_text(figure)
+    assert alt_text(figure) == "ρ of 3 questions in run A and run C: in run C 1 lower, 1 same, 1 higher."
+    across, up = figure.layout.xaxis, figure.layout.yaxis
+    # A twenty-fifth of the width stays free on either side, and each question has room above its line.
+    assert across.range == pytest.approx((-1.08, 1.08)) and across.side == "top"
+    assert up.range == pytest.approx((3.6, 0.2)) and not up.showgrid and not up.showticklabels
+    assert [note.y for note in figure.layout.annotations] == pytest.approx([0.88, 1.88, 2.88])
 
 
 def test_every_mark_is_a_door_to_its_question():
@@ -51,6 +54,26 @@ def test_every_mark_is_a_door_to_its_question():
 def test_a_smaller_rank_is_better_and_stands_on_top():
     figure = compare_figure(rows([(1, 4), (6, 2)], ("worse", "better")), RANK)
     assert labels(figure) == ["Question 1?", "Question 0?"]
+    assert figure.layout.xaxis.range == pytest.approx((0.8, 6.2)) and not figure.layout.shapes
+
+
+@pytest.mark.parametrize(
+    ("values", "zero"), [((-0.5, 0.5), True), ((0, 0.5), False), ((-0.5, 0), False), ((0.2, 0.5), False)]
+)
+def test_where_values_lie_on_both_sides_of_zero_it_has_a_line(values, zero):
+    figure = compare_figure(rows([values]), QuestionColumn("size", "Size"))
+    assert [(line.x0, line.x1) for line in figure.layout.shapes] == [(0, 0)] * zero
+
+
+def test_values_that_are_all_equal_have_room_on_either_side():
+    assert compare_figure(rows([(3, 3)]), RANK).layout.xaxis.range == (2.5, 3.5)
+
+
+@pytest.mark.parametrize(("words", "lines"), [(1, 1), (2, 2), (4, 4), (6, 4)])
+def test_a_question_has_at_most_four_lines_of_forty_characters(words, lines):
+    figure = compare_figure(rows([(0, 1), (0, 0)], question=" ".join(["w" * 30] * words)), RHO)
+    assert labels(figure) == ["<br>".join(["w" * 30] * lines)] * 2
+    assert figure.layout.height == 160 + 2 * (15 + 15 * lines)
 
 
 def test_yes_and_no_are_named():

@@ -45,6 +45,10 @@ def test_reliability_by_hand():
     right, wrong = named(figure, "Correct (7)"), named(figure, "Incorrect (6)")
     assert list(right.y) == [0, 1, 1, 5] and list(wrong.y) == [1, 0, 0, 5]
     assert right.marker.pattern.shape != wrong.marker.pattern.shape
+    assert off.cliponaxis is False and inside.cliponaxis is False
+    across, up, below = figure.layout.xaxis, figure.layout.yaxis, figure.layout.yaxis2
+    assert across.range == (-0.02, 1.02) and across.dtick == 0.2 and up.range == (-2, 103)
+    assert below.range == pytest.approx((0, 11))  # the fullest bin has ten
     # (1·0.1 + 1·0.8 + 1·0.79 + 10·0.4) / 13.
     assert (
         "of 13 labelled answers against their confidence, in 4 bins: in 1 of the bins the confidence is above"
@@ -98,6 +102,9 @@ def test_waterfall_by_hand():
         "sum 0.80 (high), threshold 0.60."
     )
     assert not has_doors(figure)
+    assert figure.layout.xaxis.range == (-0.01, 1.02) and figure.layout.xaxis.dtick == 0.2
+    assert list(named(figure, "Threshold").y) == [0.4, 3.6]  # through all three rows
+    assert figure.layout.barmode == "overlay" and list(most.y) == [1, 2]
 
 
 def test_every_band_has_a_colour_an_icon_and_a_word():

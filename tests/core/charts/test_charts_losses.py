@@ -56,7 +56,7 @@ def test_each_bar_begins_where_the_one_above_ends(found):
             "Buried in its passage": 4 + 2 / 6,
         }
     )
-    assert next(iter(figure.layout.yaxis.categoryarray)) == "Not retrieved"
+    assert ticks.cliponaxis is False and next(iter(figure.layout.yaxis.categoryarray)) == "Not retrieved"
     assert "8 judged answers" in alt_text(figure) and "Not retrieved 2 (fewer than 1 by" in alt_text(figure)
 
 
@@ -68,6 +68,25 @@ def test_the_interval_is_that_of_the_count(found):
     low, high = (getattr(marks.error_x, side)[at] for side in ("arrayminus", "array"))
     assert (2 - low, 2 + high) == pytest.approx((0.572, 4.726), abs=0.001)
     assert next(a.text for a in figure.layout.annotations if a.y == "Not retrieved") == "2 (1 to 5)"
+
+
+def test_counts_stand_behind_their_bar_or_in_its_right_half_before_it(found):
+    figure = loss_ladder(found[1])
+    texts = {one.y: (one.x, one.xanchor, one.xshift) for one in figure.layout.annotations}
+    # Wilson's upper ends of 1 and 2 in 8, times 8: 3.767 and 4.726.
+    assert texts == {
+        "Not retrieved": (pytest.approx(4.726, abs=0.001), "left", 6),
+        "Placed too late": (pytest.approx(5.767, abs=0.001), "left", 6),
+        "Distracted": (pytest.approx(6.767, abs=0.001), "left", 6),
+        "Buried in its passage": (pytest.approx(7.767, abs=0.001), "left", 6),
+        "Not read": (5, "right", -6),
+        "Grounded": (6, "right", -6),
+        "By luck": (7, "right", -6),
+    }
+    across, up = figure.layout.xaxis, figure.layout.yaxis
+    # The last interval ends farthest to the right.
+    assert across.range == pytest.approx((0, 1.02 * 10.767), abs=0.001)
+    assert up.autorange == "reversed" and not up.showgrid and up.categoryarray == tuple(texts)
 
 
 @pytest.mark.parametrize("draw", [loss_ladder, fix_balance])
@@ -119,6 +138,13 @@ def test_fixed_stand_right_and_broken_left(found):
     assert not any(trace.showlegend for trace in muted)
     nets = [trace for trace in figure.data if trace.name == "Net, 95 % interval"]
     assert [list(trace.x) for trace in nets] == [[2, 1, 3, 5], [0]]
+    assert all(trace.cliponaxis is False for trace in nets)
+    across, up = figure.layout.xaxis, figure.layout.yaxis
+    # The interval of the last fix ends farthest from 0, which stands in the middle.
+    farthest = nets[0].x[3] + nets[0].error_x.array[3]
+    assert 5 < farthest < 8 and across.range == pytest.approx((-1.08 * farthest, 1.08 * farthest))
+    assert up.autorange == "reversed" and not up.showgrid and up.categoryarray[-1] == "Placebo"
+    assert (figure.layout.shapes[0].x0, figure.layout.height) == (0, 120 + 40 * 5)
     hover = nets[0].customdata[2][1]
     # Exact McNemar of 4 against 1: 2 · (1 + 5) / 32; of the larger of both p-values, times four fixes, at most 1.
     assert "4 become correct, 1 stop being so" in hover and "net +3" in hover and "of 8 answers" in hover

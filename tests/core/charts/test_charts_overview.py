@@ -33,6 +33,10 @@ def test_each_share_stands_beside_what_chance_gives():
     assert (list(by_chance.y), list(by_chance.x)) == (["Few"], [20])
     assert by_chance.error_x.array[0] == pytest.approx(30.98, abs=0.01)
     assert (list(chance.y), list(chance.x)) == (["Many", "Few"], [10, 10])
+    across, up = figure.layout.xaxis, figure.layout.yaxis
+    assert (across.range, across.tick0, across.dtick) == ((-1, 101), 0, 20)
+    assert (list(up.categoryarray), up.autorange, up.showgrid) == (["Many", "Few"], "reversed", False)
+    assert all(trace.cliponaxis is False for trace in figure.data)  # a mark at 0 or 100 % is whole
     assert alt_text(figure).startswith("Counts against chance: Many 90 % of 10 (10 % by chance); Few 20 %")
 
 

@@ -35,13 +35,16 @@ def test_figure_shows_intervals_depths_and_how_many_questions():
     marked = figure.data[::2]
     assert len({trace.marker.symbol for trace in marked}) == 3
     assert len({trace.line.dash for trace in marked}) == 3
+    assert all(trace.cliponaxis is False for trace in marked)
     hit = figure.data[0]
     assert list(hit.y) == [0.5, 1]
     assert hit.y[0] - hit.error_y.arrayminus[0] == pytest.approx(0.0945, abs=1e-4)  # Wilson, 1 of 2
     assert "2 questions, 1 left out; below 1 in 1<br>" in hit.customdata[0][1]
     assert hit.customdata[0][0] == "where=retrieval_quality.queries.hit_at_1%3A..1"
     assert hit.customdata[1][0] == ""  # no question falls short there
-    assert list(figure.layout.xaxis.ticktext) == ["1", "2"]
+    across = figure.layout.xaxis
+    assert list(across.ticktext) == ["1", "2"] and list(across.tickvals) == [0, 1]
+    assert across.range == pytest.approx((-0.4, 1.4)) and figure.layout.yaxis.range == (-0.03, 1.05)
     assert "Hit 0.50 at k = 1 (0.50 by chance) and 1.00 at k = 2 (1.00 by chance) (2 questions)" in alt_text(
         figure
     )

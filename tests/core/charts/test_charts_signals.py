@@ -41,6 +41,9 @@ def test_every_pair_has_one_cell_pale_where_chance_could_explain_it(agreement):
     alpha = [float(scale[0][1].split(",")[-1].strip(" )")) for scale in (strong.colorscale, pale.colorscale)]
     assert alpha[0] > 3 * alpha[1]
     assert (strong.zmin, strong.zmax) == (pale.zmin, pale.zmax) == (-1, 1)
+    scale = strong.colorbar
+    assert strong.showscale and not pale.showscale and scale.tickvals == (-1, -0.5, 0, 0.5, 1)
+    assert scale.ticktext == ("−1", "−0.5", "0", "0.5", "1")
     assert not has_doors(figure)
 
 
@@ -67,11 +70,21 @@ def test_a_contrary_correlation_is_marked():
     assert "Contrary to expectation<br>Negative expected" in figure.data[0].customdata[1, 0]
 
 
-def test_many_signals_have_no_numbers_in_their_cells():
-    columns = tuple(QuestionColumn(f"c{i}", f"C{i}") for i in range(17))
+@pytest.mark.parametrize(
+    ("n", "template", "across"),
+    [(2, "%{text}", [1, 2]), (16, "%{text}", list(range(1, 16, 2))), (17, None, list(range(1, 18, 2)))],
+)
+def test_more_than_16_signals_have_no_numbers_in_their_cells(n, template, across):
+    columns = tuple(QuestionColumn(f"c{i}", f"C{i}") for i in range(n))
     rng = np.random.default_rng(0)
     found = signal_agreement(diagnosis_of(columns, **{c.name: rng.permutation(N) for c in columns}))
-    assert all(trace.text is None for trace in correlation_heatmap(found).data)
+    figure = correlation_heatmap(found)
+    for trace in figure.data:
+        assert (trace.text is None) == (template is None) and trace.texttemplate == template
+    x, y = figure.layout.xaxis, figure.layout.yaxis
+    assert list(x.tickvals) == across and list(y.tickvals) == list(range(1, n + 1))
+    assert x.range == (0.5, n + 0.5) and y.range == (n + 0.5, 0.5)  # the first row on top
+    assert x.tickangle == 0 and not x.showgrid and not y.showgrid
 
 
 @pytest.mark.parametrize("values", [{}, {"sure": UP}])
@@ -94,6 +107,10 @@ def test_few_values_have_a_bar_each(agreement):
     assert (mean.name, list(mean.x)) == ("Mean 0.60", [0.6, 0.6])
     assert (median.name, list(median.x)) == ("Median 1.00", [1.0, 1.0])
     assert mean.line.dash != median.line.dash
+    # Twelve are the most: lines end above that bar, and the axis above the lines.
+    assert list(mean.y) == list(median.y) == pytest.approx([0, 12.6])
+    assert figure.layout.yaxis.range == pytest.approx((0, 12.96)) and figure.layout.yaxis.dtick is None
+    assert list(figure.layout.xaxis.tickvals) == [0, 1] and list(figure.data[0].width) == [0.8, 0.8]
 
 
 def test_many_values_have_bars_of_round_ranges(agreement):

@@ -108,7 +108,9 @@ def test_alt_text_of_a_foreign_figure_is_empty():
 def test_empty_figure_says_what_is_missing():
     figure = empty_figure("Nothing is here.")
     assert not figure.data
-    assert figure.layout.annotations[0].text == "Nothing is here." == alt_text(figure)
+    (said,) = figure.layout.annotations
+    assert said.text == "Nothing is here." == alt_text(figure)
+    assert (said.font.size, figure.layout.font.size) == (14, 13)
 
 
 def test_fade_ends_in_the_full_colour():

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,15 +80,33 @@ def test_scatter_tells_meanings_by_colour_and_shape():
     assert [trace.name for trace in meanings] == [
         "Meaning 1 (2 samples)", "Meaning 2 (1 sample)", "Meaning 3 (1 sample)",
     ]  # fmt: skip
+    assert all(trace.cliponaxis is False for trace in figure.data)
     assert len({t.marker.symbol for t in meanings}) == len({t.marker.color for t in meanings}) == 3
     # The area grows with the number of samples.
     assert meanings[0].marker.size[0] ** 2 == pytest.approx(2 * meanings[1].marker.size[0] ** 2)
     assert typical.marker.symbol == "star" and typical.x[0] == meanings[0].x[0]
+    assert typical.marker.color == "white" and typical.marker.line.width == 1.5
     assert (
         figure.layout.xaxis.title.text.startswith("Dimension 1 (") and "%" in figure.layout.xaxis.title.text
     )
     assert alt_text(figure).startswith("4 samples of this question")
     assert "3 different answers with 3 meanings, the largest with 2 samples" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (1, ["a" * 119 + "…"]),
+        (2, ["a" * 59 + "…"] * 2),
+        (3, ["a" * 39 + "…"] * 3),
+        (4, ["a" * 39 + "…"] * 3 + ["and 1 more wording"]),
+        (5, ["a" * 39 + "…"] * 3 + ["and 2 more wordings"]),
+    ],
+)
+def test_at_most_three_wordings_of_an_answer_share_120_characters(n, said):
+    wordings = ["a" * 130 + end for end in ("", ".", "!", "?", ",")]
+    hover = scatter._data(sampled([[*wordings[:n], "b", "c"]]), "q1").points["hover"][0]
+    assert hover.partition(f"<br>{n} of {n + 2} samples")[0].replace("<br>", "") == "".join(said)
 
 
 def test_many_meanings_share_the_last_look():
@@ -134,6 +154,14 @@ def test_questions_without_these_numbers_are_counted():
     assert alt_text(figure).endswith("2 without these numbers.")
     nothing = entropy_agreement(sampled([["yes"]]))
     assert not nothing.data and alt_text(nothing).startswith("No question has both")
+
+
+def test_correct_answers_are_told_first_whichever_come_first():
+    analysis = sampled([["one", "two"], ["yes", "yes"]], answers=["five", "yes"], references=["six", "yes"])
+    assert alt_text(entropy_agreement(analysis)) == (
+        "Semantic entropy against agreement of 2 questions: 1 correct, median entropy 0.00 nats and agreement "
+        "1.00; 1 incorrect, median entropy 0.69 nats and agreement 0.00; 0 without these numbers."
+    )
 
 
 def test_grounding_by_hand():
@@ -200,7 +228,18 @@ def test_risk_and_coverage_by_hand():
     figure = risk_coverage(JUDGED)
     random = next(trace for trace in figure.data if trace.name == "Random order (50 %)")
     assert list(random.y) == [50, 50]
-    assert figure.data[0].fill == "toself"
+    band, curve, wrong = figure.data[0], figure.data[1], figure.data[-1]
+    # Wilson's intervals of 0 in 1, 0 in 2, 1 in 3 and 2 in 4: there along the upper ends, back along the lower.
+    assert band.fill == "toself" and list(band.x) == [25, 50, 75, 100, 100, 75, 50, 25]
+    assert list(band.y) == pytest.approx([79.35, 65.76, 79.23, 85.0, 15.0, 6.15, 0, 0], abs=0.01)
+    assert list(curve.x) == [25, 50, 75, 100] and list(curve.y) == pytest.approx([0, 0, 100 / 3, 50])
+    assert (
+        wrong.cliponaxis is False
+        and list(wrong.x) == [75, 100]
+        and list(wrong.y) == pytest.approx([100 / 3, 50])
+    )
+    assert figure.layout.xaxis.range == (0, 101)
+    assert figure.layout.yaxis.range == pytest.approx((-2, 90), abs=0.01)  # 5 above the band
     assert [data[0] for data in figure.data[-1].customdata] == ["question=q2", "question=q4"]
 
 
@@ -218,6 +257,28 @@ def test_leaderboard_by_hand():
     assert door == "where=uncertainty.queries.correct%3AFalse"
     assert "1.000" in hover and "4 answers, 2 incorrect" in hover and "guessing 0.50" in hover
     assert matching(Diagnosis(JUDGED.run), "uncertainty.queries.correct:False") == ("q2", "q4")
+
+
+@pytest.mark.parametrize(
+    ("auroc", "low", "start"),
+    [(0.6, 0.5, 0.43), (0.6, 0.3, 0.28), (0.35, np.nan, 0.33)],
+)
+def test_the_leaderboard_begins_below_guessing_and_below_every_interval(auroc, low, start):
+    board = pd.DataFrame(
+        {
+            "name": ["best", "length"], "title": ["Best, of all", "Length"], "is_baseline": [False, True],
+            "auroc": [0.9, auroc], "auroc_low": [0.8, low], "auroc_high": [0.97, 0.7],
+            "p_value": [0.01, 0.3], "n": 90, "n_wrong": 20,
+        }
+    )  # fmt: skip
+    judged = SimpleNamespace(leaderboard=board, queries=JUDGED.queries, not_judged=None)
+    figure = estimator_leaderboard(judged)
+    assert figure.layout.xaxis.range == pytest.approx((start, 1.02)) and figure.layout.xaxis.dtick == 0.1
+    assert figure.layout.yaxis.ticktext == ("Best,<br>of all", "Length")
+    assert all(trace.cliponaxis is False for trace in figure.data)
+    assert {trace.name: list(trace.x) for trace in figure.data} == {
+        "Beyond chance (1)": [0.9], "Trivial baseline (1)": [auroc],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("draw", [risk_coverage, estimator_leaderboard])

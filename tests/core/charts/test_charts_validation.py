@@ -93,6 +93,9 @@ def test_flags_among_wrong_and_right_answers(seven):
     z2 = 1.959964**2
     assert list(wrong.error_x.arrayminus)[3] == pytest.approx(100 * z2 / (2 + z2), abs=0.01)
     assert wrong.error_x.array[3] == pytest.approx(0)
+    assert all(trace.cliponaxis is False for trace in figure.data)
+    assert wrong.marker.size == right.marker.size == 11 and wrong.marker.symbol != right.marker.symbol
+    assert figure.layout.xaxis.range == (-2, 102) and figure.layout.xaxis.dtick == 20
     # 2, 1, 1 and 2 objections to 4 answers.
     assert list(named(figure, "Chance").x) == [50, 25, 25, 50]
     assert rows(figure) == [
@@ -147,6 +150,10 @@ def test_reasons_by_correctness_and_what_chance_gives(seven):
     assert chance.y[0] == pytest.approx(1.4)
     assert questions(seven, wrong)[0] == ("sure",) and questions(seven, right) == [("bare",)]
     assert questions(seven, other) == [None]
+    assert [trace.customdata[0][1].split("<br>")[:3] for trace in (wrong, other)] == [
+        ["Missing citation (CitationRequired)", "1 incorrect", "2 of 5 answers in all (40 %)"],
+        ["Empty answer (ConfidenceValidator)", "1 not labelled", "1 of 5 answers in all (20 %)"],
+    ]
     door = parse_qsl(wrong.customdata[0][0])[0][1]
     assert describe(seven, door) == "validator: CitationRequired, objection: missing citation, correct: no"
     assert "Missing citation 2, 1 of them incorrect (1.0 by chance); " in alt_text(figure)
@@ -171,6 +178,16 @@ def test_nothing_validated_and_nothing_objected_to_are_said():
         assert not figure.data and alt_text(figure) == "No validator has seen this answer."
     fine = objection_reasons(validated(run_of({"fine": CASES["fine"]})))
     assert not fine.data and alt_text(fine) == "No validator objects to any of 1 answer."
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("MyOwnGuard", "My<br>OwnGuard"), ("guard", "guard"), ("A" * 39 + "bC", "A" * 39 + "…")],
+)
+def test_the_name_of_a_validator_is_cut_at_40_characters_and_has_two_lines_at_most(name, shown):
+    verdicts = [{"query_id": "fine", "validator": name, "passed": True}]
+    figure = verdict_counts(validated(run_of({"fine": CASES["fine"]}, verdicts=verdicts)))
+    assert figure.layout.yaxis.ticktext[-1] == shown
 
 
 def test_validators_of_a_file_are_shown_under_their_name_and_not_in_the_description():
@@ -203,6 +220,8 @@ def test_the_pass_rate_of_each_day_with_its_interval():
     assert marks.error_y.arrayminus[1] == pytest.approx(50 - 9.45, abs=0.01)
     assert marks.customdata[1] == "2026-11-23: 1 of 2 answers pass<br>50 % (95 %: 9–91 %)<br>1 fallbacks"
     assert tuple(str(end)[:10] for end in figure.layout.xaxis.range) == ("2026-10-25", "2026-11-23")
+    assert figure.layout.yaxis.range == (-2, 102) and figure.layout.yaxis.dtick == 20
+    assert marks.cliponaxis is False
     assert alt_text(figure) == (
         "Share of the answers that pass, 4 answers on 2 of 30 days: 1 of 2 on 2026-11-23, the last day with "
         "answers."
