@@ -115,9 +115,9 @@ class Kept:
             if not all(one is None or type(one) is list for one in frame[column]):
                 raise NotKept("a column of objects")
         file = io.BytesIO()
+        # A column of different kinds, a whole number of more than 64 bits, a kind that Parquet lacks.
         try:
             frame.to_parquet(file, index=False, compression="zstd")
-        # Such as a column of different kinds, a whole number of more than 64 bits, a kind that Parquet lacks.
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
             raise NotKept("frame") from error
         content = file.getvalue()

@@ -316,7 +316,7 @@ def ran_as_child(options: list[str], plugins: list[object]) -> NoReturn:
 
 def waited(child: int) -> int:
     """Return the exit status of a process, which is killed when it waits for ever."""
-    end = time.monotonic() + 8 * MOST  # beside other work
+    end = time.monotonic() + 8 * MOST  # longer than the tests take: other processes may have the cores
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -420,7 +420,7 @@ says how much is noticed of the rest.
 {"".join(rows)}
 ## Changes without effect
 
-They were drawn, no test can notice them, and they are not counted.
+They were tried, no test can notice them, and they are not counted.
 
 {listed}"""
 

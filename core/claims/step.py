@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -110,7 +110,8 @@ class ClaimsStep:
     claims_per_call: int = 5  # of a judge
     joint: bool = True  # try pairs of passages for claims that no single passage supports
     references: bool = True  # extract the claims of reference answers, too, and compare both sides
-    own: Verifier | VerifyFunction | None = None  # replaces the named one
+    # Replaces the named one; not shown, since it may hold a key.
+    own: Verifier | VerifyFunction | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, allowed in (("verifier", VERIFIERS), ("decompose", DECOMPOSERS)):

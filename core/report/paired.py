@@ -412,9 +412,10 @@ def _others(differences: Sequence[Difference], after: bool) -> str:
 
 
 def _higher(one: Difference) -> str:
-    way, word = (HIGHER, one.words[0]) if one.mean > 0 else (LOWER, one.words[1])
-    judged = "" if word == way else f" ({word})"
-    said = f"{one.shown(abs(one.mean))} {way}{judged} in run {one.letters[1]}"
     if abs(one.mean) < _SAME:
         said = "the same in both runs"
+    else:
+        way, word = (HIGHER, one.words[0]) if one.mean > 0 else (LOWER, one.words[1])
+        judged = "" if word == way else f" ({word})"
+        said = f"{one.shown(abs(one.mean))} {way}{judged} in run {one.letters[1]}"
     return f"{one.column.title} is on average {said} ({one.range_text}, {one.p_text}, n = {one.n:,})"

@@ -999,3 +999,11 @@ def test_a_passage_is_judged_with_the_title_in_front_of_it():
     assert list(found["support"]["passage_id"]) == ["a", "b"]
     start, end = found["support"].loc[0, ["start", "end"]]
     assert text[start:end].strip() == "It was opened in 1914 by the governor."
+
+
+def test_a_verifier_of_ones_own_is_not_shown():
+    class Keyed(WordVerifier):
+        def __repr__(self):
+            return "Keyed('sk-secret')"
+
+    assert "secret" not in repr(replace(PLAIN, own=Keyed()))

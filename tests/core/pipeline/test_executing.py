@@ -47,21 +47,27 @@ def n_filled(run):
     return int(run["signals"]["llm_score"].notna().sum())
 
 
-def test_as_many_questions_are_asked_at_once_as_the_model_is_worth():
-    together = threading.Barrier(3, timeout=10)  # which only three threads at once pass
-    lock, inside, most = threading.Lock(), [], []
+class Together:
+    """A rule that answers when so many threads ask at once; counts the most that ever did."""
 
-    def rule(_):
-        with lock:
-            inside.append(1)
-            most.append(len(inside))
-        together.wait()
-        with lock:
-            inside.pop()
+    def __init__(self, n):
+        self._all, self._lock = threading.Barrier(n, timeout=10), threading.Lock()
+        self._inside = self.most = 0
+
+    def __call__(self, _):
+        with self._lock:
+            self._inside += 1
+            self.most = max(self.most, self._inside)
+        self._all.wait()
+        with self._lock:
+            self._inside -= 1
         return "1"
 
+
+def test_as_many_questions_are_asked_at_once_as_the_model_is_worth():
+    rule = Together(3)
     assert n_filled(fill(run_of(9), Ask(), llm=ScriptedLLM(rule, parallel=3))) == 9
-    assert max(most) == 3
+    assert rule.most == 3
 
 
 @pytest.mark.parametrize(("n", "parallel"), [(1, 4), (4, 1), (4, 0)])

@@ -11,7 +11,7 @@ from core.llm.cache import row_of
 from core.llm.types import Completion
 from core.pipeline import RetryPolicy
 from core.pipeline.worker import Letter, Report, Share, Worker, _InTurn, _Store
-from tests.core.pipeline.test_executing import Ask, run_of
+from tests.core.pipeline.test_executing import Ask, Together, run_of
 from tests.scripted import ScriptedLLM
 
 QUICK = RetryPolicy(attempts=2, first_wait=0.0, longest_wait=0.0, budget=5.0)
@@ -143,21 +143,11 @@ def test_a_worker_that_is_stopped_abandons_what_waits():
 
 
 def test_a_model_is_asked_by_no_more_threads_than_it_is_worth():
-    together, lock, inside, most = threading.Barrier(2, timeout=10), threading.Lock(), [], []
-
-    def rule(_):
-        with lock:
-            inside.append(1)
-            most.append(len(inside))
-        together.wait()
-        with lock:
-            inside.pop()
-        return "1"
-
+    rule = Together(2)
     worker = one_worker(llm=ScriptedLLM(rule), threads=2, ahead=True)
     worker.ready()
     assert len(all_of(reports(worker, 8), "parts")) == 8
-    assert max(most) == 2
+    assert rule.most == 2
 
 
 def test_every_kind_of_call_takes_its_turn_and_nothing_else_does():
