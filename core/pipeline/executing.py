@@ -81,13 +81,17 @@ def in_threads(job: Job) -> Parts:
     # A few questions ahead of the threads are enough; 100,000 futures would only take memory.
     ahead = 2 * n_threads
     with ThreadPoolExecutor(n_threads, thread_name_prefix="leadline") as pool:
-        running = {pool.submit(_finish, job, ids) for ids in islice(waiting, ahead)}
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-            if not job.stop.is_set():
-                running |= {pool.submit(_finish, job, ids) for ids in islice(waiting, ahead - len(running))}
+        try:
+            running = {pool.submit(_finish, job, ids) for ids in islice(waiting, ahead)}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+                if not job.stop.is_set():
+                    running |= {pool.submit(_finish, job, ids) for ids in islice(waiting, ahead - len(running))}
+        except BaseException:
+            job.stop.set()  # before the pool waits for its threads: Ctrl-C ends the calls under way, too
+            raise
 
 
 def in_this_thread(job: Job) -> Parts:

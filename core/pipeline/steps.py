@@ -375,14 +375,10 @@ class _Drive:
         )  # fmt: skip
         # Closed before an error goes on, so that no thread is left behind.
         with closing(on(job)) as parts:
-            try:
-                for some in parts:
-                    self._keep(some)
-                    if on_part is not None:
-                        self._offer(on_part)
-            except BaseException:
-                self._stop.set()
-                raise
+            for some in parts:
+                self._keep(some)
+                if on_part is not None:
+                    self._offer(on_part)
         return self._build(ended=not self._stop.is_set())
 
     def _has_answered(self) -> bool:

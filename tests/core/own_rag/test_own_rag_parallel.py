@@ -157,6 +157,31 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
     same(run, core.analyze(QUESTIONS, retrieve=retrieve, answer=answer, name="mine"))
 
 
+def test_ctrl_c_while_the_calling_thread_waits_ends_the_calls_under_way():
+    begun, ended = [], []
+
+    async def never(question, passages):
+        begun.append((question, len(passages)))
+        if len(begun) == 8:
+            await asyncio.sleep(0.3)  # by then the calling thread only waits
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        try:
+            await asyncio.sleep(100)
+        finally:
+            ended.append((question, len(passages)))
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            core.analyze(QUESTIONS, retrieve=retrieve, answer=never)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    deadline = time.monotonic() + 10
+    while len(ended) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)  # they end in the background
+    assert len(begun) == 8 and sorted(ended) == sorted(begun)
+
+
 SCRIPT = textwrap.dedent("""
     import asyncio, itertools, signal, sys, time
     import core
