@@ -6,10 +6,10 @@ The changes are Cosmic Ray's. Its own runner draws no sample and starts Python a
 takes longer than most tests; here the libraries are loaded once, and each mutant is tested in a fork. It meets the
 tests of its own package that run the function it is in, and no others, nor any that is slow, drives a browser or,
 but for the embedded back end, loads a model. One change is tried at each of the places drawn; a figure of places
-for which tests were written is too high, and ``--seed`` draws others. Annotations and decorators are left out: what
-is computed hardly depends on them. The working tree is copied, not touched; an interrupt (Ctrl-C) ends with the
-figure of what was done, a sample as well. ``--keep`` keeps the figures of the packages that were gone through to
-the end.
+for which tests were written is too high, and ``--seed`` draws others. Annotations and decorators are left out, and
+the ``strict`` of ``zip``, an assertion: what is computed hardly depends on them. The working tree is copied, not
+touched; an interrupt (Ctrl-C) ends with the figure of what was done, a sample as well. ``--keep`` keeps the figures
+of the packages that were gone through to the end.
 """
 
 from __future__ import annotations
@@ -281,11 +281,13 @@ def put_in_place(old: str, new: str) -> bool:
 
 
 def never_run(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return where annotations and decorators begin and end."""
+    """Return where annotations, decorators and the ``strict`` of ``zip`` begin and end."""
     nodes: list[ast.AST | None] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         nodes += [getattr(node, "annotation", None), getattr(node, "returns", None)]
         nodes += getattr(node, "decorator_list", [])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
+            nodes += [one.value for one in node.keywords if one.arg == "strict"]
     return [((n.lineno, n.col_offset - 1), (n.end_lineno, n.end_col_offset)) for n in nodes if n is not None]
 
 
@@ -413,7 +415,8 @@ Wilson's. Tests of other packages, slow ones, those with a browser and, but for 
 model are left out, and of the others those of the function that was changed run, the quickest first, until
 {MOST:g} seconds of processor time are chosen: these leave the share too low. But tests were written for what survived
 in the draws with seed 0, which that makes too high where the code is still the same: only a draw with another seed
-says how much is noticed of the rest.
+says how much is noticed of the rest. Annotations, decorators and the `strict` of `zip`, which asserts what holds
+anyway, are not changed.
 
 | package | noticed (95 %) | changes | without effect | places to draw from | seed | on |
 |---|---|---|---|---|---|---|

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.mutants import PAGE, ROOT, equivalents, page, put_in_place
+from tests.mutants import PAGE, ROOT, equivalents, never_run, page, put_in_place
 
 BEFORE = dedent("""
     LIMIT = 3
@@ -62,6 +62,15 @@ def test_a_changed_function_does_what_the_change_says(loaded, was, became, expec
 def test_what_an_import_runs_is_not_put_in_place(loaded, was, became):
     assert not put_in_place(BEFORE, BEFORE.replace(was, became))
     assert loaded["outer"]([1, 2, 3]) == [2, 4]
+
+
+def test_annotations_decorators_and_what_zip_asserts_are_left_out(tmp_path):
+    text = "@wraps(1)\ndef f(a: int) -> str:\n    return zip(a, 3, strict=True), zip2(strict=True)\n"
+    (tmp_path / "m.py").write_text(text, encoding="utf-8")
+    lines = text.splitlines()
+    found = {lines[row - 1][column + 1 : end[1]] for (row, column), end in never_run(tmp_path / "m.py")}
+    assert found == {"wraps(1)", "int", "str", "True"}
+    assert len(never_run(tmp_path / "m.py")) == 4
 
 
 def test_the_page_shows_what_was_kept():
