@@ -26,10 +26,17 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("app")
-    (folder / "runs").mkdir()
-    with running_app(folder / "runs", folder / "server.log") as address:
+def app_runs(tmp_path_factory):
+    """The folder of saved runs of `app`; a run that a test puts there has an id of its own."""
+    folder = tmp_path_factory.mktemp("app") / "runs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def app(app_runs):
+    folder = app_runs.parent
+    with running_app(app_runs, folder / "server.log", LEADLINE_CACHE=str(folder / "cache")) as address:
         yield address
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.sources.simulation import simulate
 from tests.e2e.driving import PHONE, main_text, sideways, unfold
-from tests.e2e.running_app import running_app, settle
+from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 # The middle of the highest bar, in pixels of the screen.
@@ -22,23 +22,17 @@ BAR = """figure => {
 
 
 @pytest.fixture(scope="module")
-def run():
-    return simulate()
-
-
-@pytest.fixture(scope="module")
-def attribution_app(run, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("attribution")
-    run.save(folder / "runs" / run.run_id)
-    with running_app(folder / "runs", folder / "server.log") as address:
-        yield address
+def run(app_runs):
+    found = simulate()
+    found.save(app_runs / found.run_id)
+    return found
 
 
 @PHONE
-def test_a_bar_leads_to_the_answers_whose_bars_can_be_read(attribution_app, run, new_page, width, theme):
+def test_a_bar_leads_to_the_answers_whose_bars_can_be_read(app, run, new_page, width, theme):
     touch = width < 768
     page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)
-    page.goto(f"{attribution_app}/attribution?run={run.run_id}")
+    page.goto(f"{app}/attribution?run={run.run_id}")
     settle(page)
     assert "Passages that belong together" in main_text(page)
     assert sideways(page) <= 0

@@ -11,7 +11,7 @@ import pytest
 from core.run import Run
 from core.schema import TABLES, empty
 from tests.e2e.driving import WIDE, main_text, sideways, unfold
-from tests.e2e.running_app import ROOT, running_app, settle
+from tests.e2e.running_app import ROOT, settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 LOST, MENDED = 20, 12  # of the questions with reference answers, the first; of these, by added gold
@@ -28,7 +28,7 @@ BAR = """(figure, row) => {
 
 
 @pytest.fixture(scope="module")
-def run():
+def run(app_runs):
     """The recorded facts, of which 20 answers are wrong, and 12 of those right once gold is added; the rest never."""
     recorded = Run.load(ROOT / "sample_data" / "recorded_run_facts")
     q = recorded.queries
@@ -56,22 +56,17 @@ def run():
     queries = q.assign(answer=answers, answer_status="answered", closed_book_answer=None)
     # The claims are those of the recorded answers.
     others = {name: empty(TABLES[name]) for name in ("claims", "support", "joint_support")}
-    return recorded.derive({"name": "Facts with arms"}, queries=queries, arms=pd.DataFrame(rows), **others)
-
-
-@pytest.fixture(scope="module")
-def losses_app(run, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("losses")
-    run.save(folder / "runs" / run.run_id)
-    with running_app(folder / "runs", folder / "server.log") as address:
-        yield address
+    changed = {"run_id": "facts-with-arms", "name": "Facts with arms"}
+    found = recorded.derive(changed, queries=queries, arms=pd.DataFrame(rows), **others)
+    found.save(app_runs / found.run_id)
+    return found
 
 
 @WIDE
-def test_a_bar_of_the_ladder_leads_to_its_questions_in_the_workbench(losses_app, run, new_page, width, theme):
+def test_a_bar_of_the_ladder_leads_to_its_questions_in_the_workbench(app, run, new_page, width, theme):
     touch = width < 768
     page = new_page(width, color_scheme=theme, has_touch=touch, is_mobile=touch)
-    page.goto(f"{losses_app}/losses?run={run.run_id}")
+    page.goto(f"{app}/losses?run={run.run_id}")
     settle(page)
     assert f"{LOST} answers that are not correct" in main_text(page)
     assert sideways(page) <= 0

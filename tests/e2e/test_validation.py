@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.validation.validation_runs import BRIDGE, CASES, run_of
 from tests.e2e.driving import WIDE, main_text, sideways, unfold
-from tests.e2e.running_app import running_app, settle
+from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -19,16 +19,10 @@ ANSWER = (
 
 
 @pytest.fixture(scope="module")
-def run():
-    return run_of({"evil": (ANSWER, BRIDGE), **CASES})
-
-
-@pytest.fixture(scope="module")
-def own_app(run, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("validation")
-    run.save(folder / "runs" / run.run_id)
-    with running_app(folder / "runs", folder / "server.log") as address:
-        yield address
+def run(app_runs):
+    found = run_of({"evil": (ANSWER, BRIDGE), **CASES})
+    found.save(app_runs / found.run_id)
+    return found
 
 
 def inert(page):
@@ -39,10 +33,10 @@ def inert(page):
 
 
 @WIDE
-def test_from_the_form_to_the_fallback_of_a_rejected_answer(own_app, new_page, run, width, theme):
+def test_from_the_form_to_the_fallback_of_a_rejected_answer(app, new_page, run, width, theme):
     page = new_page(width=width, color_scheme=theme)
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
-    page.goto(f"{own_app}/validation?run={run.run_id}")
+    page.goto(f"{app}/validation?run={run.run_id}")
     settle(page)
     page.get_by_role("button", name="Validate answers").click()
     # The gravest answer is shown, with its marks as text.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.conftest import HOSTILE, make_run
 from tests.e2e.driving import connect, main_text, sideways, unfold
-from tests.e2e.running_app import running_app, settle
+from tests.e2e.running_app import settle
 from tests.servers.chat_server import chat, chat_server
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -17,12 +17,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def bench_app(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whatif")
+def bench(app, app_runs):
     run = make_run()
-    run.save(folder / "runs" / run.run_id)
-    with running_app(folder / "runs", folder / "server.log", LEADLINE_CACHE=str(folder / "cache")) as address:
-        yield f"{address}/workbench?run={run.run_id}&question=q1"
+    run.save(app_runs / run.run_id)
+    return f"{app}/workbench?run={run.run_id}&question=q1"
 
 
 def answer(body):
@@ -44,11 +42,11 @@ def until_in_address(page, part):
     settle(page)
 
 
-def test_from_a_changed_prompt_to_a_run_that_compare_opens(bench_app, new_page):
+def test_from_a_changed_prompt_to_a_run_that_compare_opens(bench, new_page):
     page = new_page()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     with chat_server(answer) as server:
-        page.goto(bench_app)
+        page.goto(bench)
         settle(page)
         unfold(page, "Try a change")
         rows = page.locator(".prompt .row")
@@ -110,9 +108,9 @@ def test_from_a_changed_prompt_to_a_run_that_compare_opens(bench_app, new_page):
         assert len(parse_qs(urlsplit(page.url).query)["compare"]) == 3
 
 
-def test_the_list_of_passages_fits_a_phone(bench_app, new_page):
+def test_the_list_of_passages_fits_a_phone(bench, new_page):
     page = new_page(width=390, color_scheme="dark")
-    page.goto(bench_app)
+    page.goto(bench)
     settle(page)
     unfold(page, "Try a change")
     page.locator(".prompt .row").first.wait_for()

@@ -13,29 +13,24 @@ from core.run import Run
 from core.schema import TABLES, empty
 from tests.app.claims_runs import ANSWER, claims_run
 from tests.e2e.driving import BOTH, main_text, sideways, unfold
-from tests.e2e.running_app import ROOT, running_app, settle
+from tests.e2e.running_app import ROOT, settle
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def runs():
+def runs(app_runs):
     """Return the run made by hand, and some recorded questions as if nobody had looked for claims in them."""
     recorded = Run.load(ROOT / "sample_data" / "recorded_run")
     ids = recorded.queries["query_id"].head(4)
     tables = {name: frame[frame["query_id"].isin(ids)] for name, frame in recorded.tables.items()}
     without = {name: empty(TABLES[name]) for name in ("claims", "support", "joint_support")}
-    return claims_run(), recorded.derive({"name": "Without claims", "steps": {}}, **tables | without)
-
-
-@pytest.fixture(scope="module")
-def bench_app(runs, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bench")
-    for run in runs:
-        run.save(folder / "runs" / run.run_id)
-    with running_app(folder / "runs", folder / "server.log", LEADLINE_CACHE=str(folder / "cache")) as address:
-        yield address
+    changed = {"run_id": "without-claims", "name": "Without claims", "steps": {}}
+    found = claims_run(), recorded.derive(changed, **tables | without)
+    for run in found:
+        run.save(app_runs / run.run_id)
+    return found
 
 
 def open_answer(page, app, run):
@@ -93,9 +88,9 @@ def test_from_the_verdict_to_a_reviewed_question_and_its_export(app, new_page, w
     assert rows[first]["status"] != "reviewed"
 
 
-def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, new_page):
+def test_claims_are_found_offline_and_a_reload_keeps_the_job(app, runs, new_page):
     page = new_page()
-    page.goto(f"{bench_app}/claims?run={runs[1].run_id}")
+    page.goto(f"{app}/claims?run={runs[1].run_id}")
     page.get_by_text("4 answers to check").wait_for(timeout=60_000)
     settle(page)
     page.get_by_role("button", name="Extract and verify claims").click()
@@ -121,9 +116,9 @@ def test_claims_are_found_offline_and_a_reload_keeps_the_job(bench_app, runs, ne
     page.locator(".answer .claim").first.wait_for(timeout=60_000)
 
 
-def test_a_claim_and_its_passages_light_each_other(bench_app, runs, new_page):
+def test_a_claim_and_its_passages_light_each_other(app, runs, new_page):
     page = new_page()
-    open_answer(page, bench_app, runs[0])
+    open_answer(page, app, runs[0])
     claims, rows, note = page.locator(".answer .claim"), page.locator(".row"), page.locator(".note")
     assert not note.is_visible() and page.locator(".lit").count() == 0
     claims.nth(0).hover()
@@ -156,9 +151,9 @@ def test_a_claim_and_its_passages_light_each_other(bench_app, runs, new_page):
     assert "Unwin planned Letchworth." in rows.nth(0).inner_text()
 
 
-def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(bench_app, runs, new_page):
+def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(app, runs, new_page):
     page = new_page(width=390, height=844, has_touch=True, is_mobile=True, color_scheme="dark")
-    open_answer(page, bench_app, runs[0])
+    open_answer(page, app, runs[0])
     page.locator(".answer .claim").nth(1).tap()
     page.locator(".note").wait_for()
     assert "Fragile" in page.locator(".note").inner_text() and page.locator(".row.lit").count() == 1
@@ -171,9 +166,9 @@ def test_a_finger_lights_a_claim_and_nothing_is_wider_than_the_phone(bench_app, 
     assert sideways(page) <= 1
 
 
-def test_the_heat_map_is_toggled(bench_app, runs, new_page):
+def test_the_heat_map_is_toggled(app, runs, new_page):
     page = new_page()
-    open_answer(page, bench_app, runs[0])
+    open_answer(page, app, runs[0])
     unfold(page, "Claims & evidence")
     drawn, expect = page.locator(".js-plotly-plot:visible").first, playwright.expect
     expect(drawn).to_contain_text("probability 0.5: supports")
@@ -183,11 +178,11 @@ def test_the_heat_map_is_toggled(bench_app, runs, new_page):
     expect(drawn).to_contain_text("without it")
 
 
-def test_hostile_texts_execute_nothing_and_are_shown_as_they_are(bench_app, runs, new_page):
+def test_hostile_texts_execute_nothing_and_are_shown_as_they_are(app, runs, new_page):
     page = new_page()
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    open_answer(page, bench_app, runs[0])
+    open_answer(page, app, runs[0])
     shown = page.locator(".answer").inner_text()
     assert "<img src=x onerror=alert(1)> **b** $x^2$" in shown
     # Nothing is lost: beside the numbers of the claims and two controls, it is the answer.
