@@ -68,8 +68,8 @@ def spearman_within(a_ranks: Floats, b_ranks: Floats, group: Ints, n_groups: int
         # Rounding must not turn a perfect agreement into 0.9999999999999999.
         rho = np.where(np.abs(np.abs(rho) - 1) < 1e-12, np.sign(rho), rho)
         t = rho * np.sqrt((k - 2) / ((1 + rho) * (1 - rho)))
-        p = 2 * stdtr(k - 2, -np.abs(t))  # 0 where the agreement is perfect: t is infinite
-    p = np.where(np.isnan(rho) | (k <= 2), np.nan, p)
+        # 0 where the agreement is perfect: t is infinite. NaN of two values, where it is 0 / 0.
+        p = 2 * stdtr(k - 2, -np.abs(t))
     return rho, p
 
 

@@ -153,7 +153,7 @@ def _values(diagnosis: Diagnosis, frame: pd.DataFrame, table: str, column: str, 
         values = given[given["name"] == column].set_index("query_id")["value"]
         return frame["query_id"].map(values).rename(column)
     # Confidence signals have one row per question, too, and no analysis of their own.
-    own = _SIGNALS if table == "queries" and column in RAW[_SIGNALS].names[1:] else table
+    own = _SIGNALS if table == "queries" and column in RAW[_SIGNALS].names else table
     raw, key = diagnosis.run[own], list(RAW[own].key)
     if column not in raw or not set(key) <= set(frame):
         raise InputError(f"{diagnostic}.{table} has no column {shorten(column)!r}.")

@@ -125,7 +125,7 @@ def context_score(n_passages: int, passed: bool | None, failures: Collection[Fai
 def _failed(base: float, has_context: bool, failures: set[Failure]) -> list[Adjustment]:
     """Return what the failures change."""
     if Failure.MISSING_UNCERTAINTY in failures and not has_context:
-        return [Adjustment("no passages and no uncertainty stated: 0.1 in all", round(0.1 - base, 9))]
+        return [Adjustment("no passages and no uncertainty stated: 0.1 in all", 0.1 - base)]
     found = []
     known = {Failure.LOW_OVERLAP}
     if Failure.MISSING_CITATION in failures and has_context:

@@ -443,7 +443,7 @@ def _repeated(frame: pd.DataFrame, key: tuple[str, ...]) -> NDArray[np.bool_]:
     codes = np.zeros(len(frame), dtype=np.int64)
     for name in key:
         found, different = pd.factorize(frame[name])
-        codes *= len(different) + 1
+        codes *= len(different)
         codes += found
         if len(key) > 2:  # the product of more could be too large
             codes = np.asarray(pd.factorize(codes)[0], dtype=np.int64)

@@ -89,7 +89,7 @@ def _safe(values: pd.Series) -> pd.Series:
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype("object")
     if isinstance(values.dtype, pd.StringDtype):
-        return neutralise(values.str.replace("\0", "\ufffd", regex=False))
+        return neutralise(values.str.replace("\0", "\ufffd"))
     if values.dtype != object:
         return values
     # Object columns may hold anything; whatever is no number becomes text first.

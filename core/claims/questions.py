@@ -100,7 +100,10 @@ class QuestionTexts:
 
 
 def _different(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple({tuple(words(text)): text for text in reversed(texts) if has_words(text)}.values())[::-1]
+    found: dict[tuple[str, ...], str] = {}
+    for text in filter(has_words, texts):
+        found.setdefault(tuple(words(text)), text)
+    return tuple(found.values())
 
 
 ANSWER, REFERENCE = "answer", "reference"

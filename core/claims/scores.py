@@ -57,8 +57,8 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
         counts["n_unscored"][rows] = np.isnan(m).sum(axis=1)
         state[rows] = claim_states(m, threshold)
         if m.shape[1]:
-            top = np.argmax(np.where(np.isnan(m), -1.0, m), axis=1)
-            best[rows] = np.where(np.nan_to_num(m).max(axis=1) > 0, top, -1)
+            known = np.nan_to_num(m)
+            best[rows] = np.where(known.max(axis=1) > 0, known.argmax(axis=1), -1)
     by_cells = rafe.verdicts(state)  # each passage by itself
     joint = np.isin(np.arange(n), [claim for claim, *_ in pairs]) & relevant & (counts["n_supporting"] == 0)
     state[joint], state[~relevant] = JOINT, IRRELEVANT
@@ -68,7 +68,7 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
     given, reported = reported.notna().to_numpy() & relevant, reported.fillna("").to_numpy(dtype=object)
     from_file = given & ~has_cells & ~joint
     verdict[from_file] = reported[from_file]
-    known = given & has_cells & (by_cells != rafe.UNSCORED)
+    comparable = given & has_cells & (by_cells != rafe.UNSCORED)
     return pd.DataFrame(
         {
             "relevant": relevant,
@@ -81,7 +81,7 @@ def claim_scores(layout: MatrixLayout, pairs: Sequence[JointPair], threshold: fl
             "best": best,
             "joint": joint,
             "from_file": from_file,
-            "changed": known & (reported != by_cells) & (reported != verdict),
+            "changed": comparable & (reported != by_cells) & (reported != verdict),
         }
     )
 

@@ -22,6 +22,7 @@ _MOST_IDEOGRAPHS = 10  # words of a Chinese value; "1866年7月27日" has six
 
 _GRAMMAR = word_sets("grammar")
 _PRONOUNS, _ADVERBS, _VERBS = (_GRAMMAR[name] for name in ("subjects", "adverbs", "verbs"))
+# Proper names and titles have capitals: "Northern Lights over Norway".
 _PAST = regex.compile(r"\p{Ll}{2,}ed")
 _PRESENT = regex.compile(r"\p{Ll}{2,}[^su\P{Ll}]s")
 _CJK_VERB = regex.compile(
@@ -132,9 +133,8 @@ def _has_verb(text: str) -> bool:
 
 def _is_verb(found: list[str], i: int, stopped: bool) -> bool:
     """Tell whether a word looks like a verb with a subject before it, from its ending and its neighbours."""
-    word, before, behind = found[i], found[i - 1], found[i + 1 : i + 2]
-    # Proper names and titles have capitals: "Northern Lights over Norway".
-    if not word[0].islower() or before.casefold() in ENGLISH - _VERBS - _ADVERBS:
+    word, before, behind = found[i], found[i - 1], found[i + 1 :]
+    if before.casefold() in ENGLISH - _VERBS - _ADVERBS:
         return False
     if word in _VERBS:
         return True

@@ -70,7 +70,6 @@ def build_app() -> typer.Typer:
     """Return the commands, with the options of every diagnostic."""
     app = typer.Typer(
         help="Leadline: which retrieved passages an answer really uses.",
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -261,7 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else [*arguments]
     try:
         _check_texts(given)
-        result = build_app()(args=given, standalone_mode=False)
+        result = build_app()(args=given or ["--help"], standalone_mode=False)
         return result if isinstance(result, int) else 0
     except LeadlineError as error:
         return _fail(error, " ".join(str(error).split()), error.exit_status)

@@ -183,7 +183,7 @@ def ece_by_chance(bins: tuple[ReliabilityBin, ...], seed: int = 0) -> tuple[floa
     if not bins:
         return math.nan, math.nan
     n, mean = np.array([one.n for one in bins]), np.array([one.confidence for one in bins])
-    drawn = np.random.default_rng(seed).binomial(n, np.clip(mean, 0, 1), size=(_DRAWS, n.size)) / n
+    drawn = np.random.default_rng(seed).binomial(n, mean, size=(_DRAWS, n.size)) / n
     errors = np.abs(drawn - mean) @ n / n.sum()
     return float(errors.mean()), float(np.quantile(errors, 0.95))
 

@@ -54,7 +54,7 @@ def combined_uncertainty(
     parts[2] = 1 - parts[2]
     # A part without a weight is not needed: 0 · NaN would be NaN.
     weighted = [weight * part for weight, part in zip(lambdas, parts, strict=True) if weight]
-    return np.asarray(np.clip(sum(weighted), 0.0, 1.0), dtype=np.float64)
+    return np.asarray(np.minimum(1.0, sum(weighted)), dtype=np.float64)
 
 
 def combined_decision(

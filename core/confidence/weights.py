@@ -184,8 +184,7 @@ def simplex(k: int, steps: int = STEPS) -> Floats:
     """
     found = [*combinations(range(steps + k - 1), k - 1)]
     bars = np.array(found, dtype=np.int64).reshape(len(found), k - 1)
-    ends = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, steps + k - 1)))
-    return (np.diff(ends, axis=1) - 1) / steps
+    return (np.diff(bars, axis=1, prepend=-1, append=steps + k - 1) - 1) / steps
 
 
 def _gain(tested: Floats, start: Floats, correct: Bools) -> float:
@@ -194,7 +193,7 @@ def _gain(tested: Floats, start: Floats, correct: Bools) -> float:
 
 
 def _score(unit: Floats, weights: Floats) -> Floats:
-    return np.clip(np.round(unit @ weights, _DECIMALS), 0.0, 1.0)
+    return np.minimum(1.0, np.round(unit @ weights, _DECIMALS))
 
 
 def _sorted(

@@ -88,7 +88,7 @@ class ConformalAnalysis:
     final: Certificate
     final_threshold: float
     parts: tuple[tuple[int, int], ...]
-    is_random_half: bool = False
+    is_random_half: bool
 
     @property
     def calibrated(self) -> bool:

@@ -325,7 +325,7 @@ def covered_by_chance(parts: Sequence[tuple[int, int]], alpha: float) -> Floats:
     for n, n_test in parts:
         k = threshold_rank(n, alpha)
         one = betabinom.pmf(np.arange(n_test + 1), n_test, k, n + 1 - k)
-        found = one if found.size == 1 else np.maximum(fftconvolve(found, one), 0.0)
+        found = np.maximum(fftconvolve(found, one), 0.0)
     return np.asarray(found, dtype=np.float64)
 
 

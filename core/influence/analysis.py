@@ -159,7 +159,7 @@ def analyse(
     gain, use = _gain(order, gains, group, n)
     entropy = entropy_within(gains, group, n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        normalised = np.where(k > 1, entropy / np.log(k), np.nan)
+        normalised = entropy / np.log(k)  # NaN for one passage: 0 / 0
     q = pd.DataFrame(
         {
             "query_id": queries["query_id"],

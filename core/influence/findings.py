@@ -173,10 +173,7 @@ def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:
     for name, n in q["label_reason"].value_counts().items():
         if n >= max(2, WORTH_A_FINDING * of) and not (name == "inert" and measure.one_by_one):
             what, meaning = ("label" if name == "ties_cannot_reach" else "ρ"), REASONS[str(name)].meaning
-            have = "has" if n == 1 else "have"
-            sentence = (
-                f"{n:,} of {count(of, 'question')} {have} no {what}: {meaning[:1].lower()}{meaning[1:]}"
-            )
+            sentence = f"{n:,} of {count(of, 'question')} have no {what}: {meaning[:1].lower()}{meaning[1:]}"
             ids = tuple(q["query_id"][q["label_reason"] == name])
             share = wilson_interval(n / of, of)
             unmeasured = name in (measure.reason.name, "incomplete")

@@ -29,7 +29,7 @@ _MIN_K = {  # with fewer, the first three and the last three overlap; no order o
 _COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
 
 
-def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool = True) -> None:
+def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool) -> None:
     """Add one boolean column per failure mode to the questions and, where it applies, the passages.
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
@@ -99,7 +99,7 @@ def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
     return q["query_id"].isin(asked)
 
 
-def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool = True) -> dict[str, int]:
+def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool) -> dict[str, int]:
     """Count, for each mode, the questions whose data could show it; see `mark_modes`."""
     answered = q["answer_status"] == "answered"
     closed_book = run.queries["closed_book_answer"].notna()

@@ -59,7 +59,7 @@ class UserFunction(Generic[T]):
         inner: Any = function
         while isinstance(inner, functools.partial):
             inner = inner.func
-        candidates = (inner, type(inner).__call__ if callable(inner) else None)
+        candidates = (inner, type(inner).__call__)
         is_async = any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in candidates)
         self.role = role
         self.name = str(getattr(inner, "__qualname__", type(inner).__qualname__))

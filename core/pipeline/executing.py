@@ -88,7 +88,9 @@ def in_threads(job: Job) -> Parts:
                 for future in done:
                     yield future.result()
                 if not job.stop.is_set():
-                    running |= {pool.submit(_finish, job, ids) for ids in islice(waiting, ahead - len(running))}
+                    running |= {
+                        pool.submit(_finish, job, ids) for ids in islice(waiting, ahead - len(running))
+                    }
         except BaseException:
             job.stop.set()  # before the pool waits for its threads: Ctrl-C ends the calls under way, too
             raise

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.arrays import ranks_within, spearman_within, tie_spans
+from core.arrays import constant_within, equal_sized, ranks_within, spearman_within, tie_spans
 
 PAIRS = [
     ([1, 2, 3, 4], [10, 20, 30, 40]),
@@ -41,3 +41,22 @@ def test_a_tie_spans_the_ranks_that_its_rows_would_have():
     first, last = tie_spans(ranks, group)
     assert first == pytest.approx([1, 2, 4, 1, 1, 1, np.nan], nan_ok=True)
     assert last == pytest.approx([3, 2, 4, 3, 1, 3, np.nan], nan_ok=True)
+
+
+def test_ranks_may_start_at_the_largest_value():
+    found = ranks_within(np.array([5.0, 7, np.nan, 5]), np.zeros(4, dtype=int), descending=True)
+    assert found.tolist() == pytest.approx([2.5, 1, np.nan, 2.5], nan_ok=True)
+
+
+def test_rows_of_groups_of_a_size_come_together():
+    group = np.array([2, 0, 3, 2, 0, 4, 2, 5, 5])  # group 1 has no rows, and 0 is not chosen
+    found = list(equal_sized(group, np.array([False, True, True, True, True, True])))
+    assert [(numbers.tolist(), rows.tolist()) for numbers, rows in found] == [
+        ([3, 4], [[2], [5]]), ([5], [[7, 8]]), ([2], [[0, 3, 6]]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "constant"), [([2.0, 2], True), ([2.0, 3], False), ([], True)])
+def test_a_group_is_constant_where_all_its_values_are_equal(values, constant):
+    group = np.zeros(len(values), dtype=int)
+    assert constant_within(np.array(values), group, 1).tolist() == [constant]

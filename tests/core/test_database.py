@@ -158,3 +158,72 @@ def test_what_a_server_says_is_told_in_300_characters_without_any_password(monke
         f"The diary in the database db on host cannot be used ({start}{'x' * (300 - len(start))}); "
         "check LEADLINE_DATABASE."
     )
+
+
+def refusing(monkeypatch, error):
+    """A server that answers every attempt to connect with an error; return the attempts, and a clock of pauses."""
+    clock, attempts = SimpleNamespace(now=0.0, monotonic=lambda: clock.now), []
+    clock.sleep = lambda seconds: setattr(clock, "now", clock.now + seconds)
+
+    def connect():
+        attempts.append(clock.now)
+        raise error
+
+    server = SimpleNamespace(connect=connect, dialect=SimpleNamespace(loaded_dbapi=sqlite3))
+    monkeypatch.setenv(VARIABLE, "postgresql://ada@host/db")
+    monkeypatch.setattr(database, "time", clock)
+    monkeypatch.setattr(database, "_pool", lambda _: server)
+    monkeypatch.setattr(database, "_away", {})
+    return attempts, clock
+
+
+GONE = "cannot be reached; check LEADLINE_DATABASE and that the server is running"
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "text", "said", "passes"),
+    [
+        (sqlite3.DatabaseError, "53100", "full", "cannot be written because its disk is full; free some space", False),
+        (sqlite3.DatabaseError, "25006", "no", "cannot be written: the database is read-only", False),
+        (sqlite3.DatabaseError, "42501", "no", "cannot be used: the user of LEADLINE_DATABASE has no right to do so", False),
+        (sqlite3.DatabaseError, "22001", "long", "cannot be used (long); check LEADLINE_DATABASE", False),
+        (sqlite3.DatabaseError, None, "odd", "cannot be used (odd); check LEADLINE_DATABASE", False),
+        (sqlite3.OperationalError, "22001", "long", "cannot be used (long); check LEADLINE_DATABASE", False),
+        (sqlite3.OperationalError, None, "FATAL: no ada", "cannot be used (FATAL: no ada); check LEADLINE_DATABASE", False),
+        (sqlite3.OperationalError, None, "FATAL: is starting up", GONE, True),
+        (sqlite3.OperationalError, None, "refused", GONE, True),
+        (sqlite3.DatabaseError, "08006", "lost", GONE, True),
+        (sqlite3.DatabaseError, "40P01", "deadlock", GONE, True),
+        (sqlite3.DatabaseError, "57P01", "FATAL: stopped", GONE, True),
+    ],
+)  # fmt: skip
+def test_a_server_is_asked_again_where_what_it_says_passes(kind, state, text, said, passes, monkeypatch):
+    error = kind(text)
+    error.sqlstate = state
+    attempts, _ = refusing(monkeypatch, error)
+    with pytest.raises(InputError) as raised:
+        Database(shared(), WORDING, table)
+    assert str(raised.value) == f"The diary in the database db on host {said}."
+    assert (len(attempts) > 1) == passes
+
+
+def test_a_server_that_was_away_just_now_is_not_waited_for_as_long(monkeypatch):
+    attempts, clock = refusing(monkeypatch, sqlite3.OperationalError("refused"))
+    waited = []
+    for later in (0.0, 0.0, 29.0, 30.5):
+        clock.now += later
+        began = clock.now
+        with pytest.raises(InputError, match="cannot be reached"):
+            Database(shared(), WORDING, table)
+        waited.append(attempts[-1] - began)
+    assert waited == pytest.approx([5, 0, 0, 5], abs=0.25)
+
+
+@pytest.mark.parametrize("text", ["plain", "a\0b", "\U0010ffff", "\U0010ffff0\0\U0010ffff1", None, 7])
+def test_a_server_holds_any_text_in_another_form(text):
+    held = database._escaped(text)
+    assert "\0" not in str(held) and database._restored(held) == text
+
+
+def test_a_statement_for_a_server_marks_its_values_as_the_driver_does():
+    assert database._for_server("x LIKE '%a' AND y = ? OR z = ?") == "x LIKE '%%a' AND y = %s OR z = %s"

@@ -2,10 +2,12 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from core.analyses import RECOVERED
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.errors import InputError
@@ -25,6 +27,7 @@ from core.socket import (
     Number,
     QuestionColumn,
     Setting,
+    Tried,
 )
 
 
@@ -128,6 +131,49 @@ def test_wrong_settings_say_what_would_be_right(run, settings, message):
         Diagnosis(run, settings, Counting().diagnostics)
 
 
+@pytest.mark.parametrize(
+    ("choices", "value", "said"),
+    [
+        (("a", "b"), "b", None),
+        (("a", "b"), "c", "mode must be a or b, got 'c'."),
+        ((), "c", None),
+        ((), 1, "mode must be a name, got 1."),
+    ],
+)
+def test_a_choice_is_one_of_its_names_or_any_where_the_page_offers_them(choices, value, said):
+    setting = Setting("mode", "Mode", "a", "", choices=choices)
+    if said is None:
+        assert setting.checked(value) == value
+    else:
+        with pytest.raises(InputError) as raised:
+            setting.checked(value)
+        assert str(raised.value) == said
+
+
+def test_a_number_without_limits_of_its_own_is_a_share():
+    setting = Setting("share", "Share", 0.5, "")
+    assert [setting.checked(value) for value in (0, 1)] == [0.0, 1.0]
+    for value in (-0.01, 1.01):
+        with pytest.raises(InputError, match="share must lie from 0 to 1"):
+            setting.checked(value)
+
+
+def test_eight_analyses_of_a_diagnostic_are_remembered_and_that_used_longest_ago_is_forgotten(run):
+    counting = Counting()
+    first = Diagnosis(run, {"one": 0.0}, counting.diagnostics[:1])
+    first["first"]
+    found = [first.at({"one": i / 10}) for i in range(1, 9)]
+    for one in found[:7]:
+        one["first"]
+    assert first["first"] == ("first", 0.0) and len(counting.calls) == 8
+    found[7]["first"]  # the ninth: the second is forgotten, since the first was asked for again
+    assert len(counting.calls) == 9
+    first["first"], found[1]["first"]
+    assert len(counting.calls) == 9
+    found[0]["first"]
+    assert len(counting.calls) == 10
+
+
 def test_summary_has_every_number_and_what_is_promised(run):
     summary = Diagnosis(run, diagnostics=Counting().diagnostics).summary()
     assert summary["name"] == "Two" and summary["first"] == 0.5 and summary["second"] is False
@@ -151,12 +197,93 @@ def test_findings_are_sorted_by_severity_and_name_their_diagnostic(run):
     assert diagnostics[2].lacks(run) == "No claims."
 
 
+def saying(run, *found, tried=None, **more):
+    """An analysis of one diagnostic with these findings, and what was tried of their fixes."""
+    one = Diagnostic(
+        "x", "X", "?", lambda d: None, lambda a: (), lambda a: found, tried=lambda a: tried or {}, **more
+    )
+    return Diagnosis(run, diagnostics=(one,))
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "adjusted"),
+    [
+        (Finding("bad", "…", 1, 2, p_value=0.05), "bad", 0.05),
+        (Finding("bad", "…", 1, 2, p_value=0.051), None, None),
+        (Finding("bad", "…", 1, 2, p_value=0.051, otherwise=Finding("open", "…", 1, 2, tone=UNCLEAR)), "open", 0.051),
+        (Finding("bad", "…", 1, 2, p_value=0.05, otherwise=Finding("open", "…", 1, 2, tone=UNCLEAR)), "bad", 0.05),
+        (Finding("good", "…", 1, 2, p_value=0.5, tone=GOOD), None, None),
+        (Finding("open", "…", 1, 2, p_value=0.5, tone=UNCLEAR), "open", 0.5),
+        (Finding("bad", "…", 1, 2, otherwise=Finding("open", "…", 1, 2)), "bad", None),
+    ],
+)  # fmt: skip
+def test_a_finding_that_chance_explains_yields_to_what_it_says_otherwise(run, found, name, adjusted):
+    diagnosis = saying(run, found)
+    assert [one.name for one in diagnosis.findings()] == ([] if name is None else [name])
+    for one in diagnosis.findings_of("x"):
+        assert one.p_adjusted == (None if adjusted is None else pytest.approx(adjusted))
+        assert one.n_tests == (None if adjusted is None else 1) and one.otherwise is None
+    assert diagnosis.findings_of("y") == ()
+
+
+def test_findings_are_corrected_for_all_tests_of_the_run_and_only_what_is_bad_is_grave(run):
+    found = saying(
+        run,
+        Finding("first", "…", 1, 2, p_value=0.01, severity="high"),
+        Finding("good", "…", 1, 2, p_value=0.02, severity="high", tone=GOOD),
+        Finding("open", "…", 1, 2, severity="high", tone=UNCLEAR),
+        Finding("chance", "…", 1, 2, p_value=0.06),
+    ).findings()
+    # Holm: the smallest of three times 3, the next times 2, the last times 1.
+    assert [(one.name, one.severity, one.p_adjusted, one.n_tests) for one in found] == [
+        ("first", "high", pytest.approx(0.03), 3),
+        ("good", "low", pytest.approx(0.04), 3),
+        ("open", "low", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("advice", "fix", "outcome", "said"),
+    [
+        ("Raise it.", "k:raise", "helps", "Raise it. Tried."),
+        ("Raise it.", "k:raise", "untried", "Raise it. Tried."),
+        ("Raise it.", "k:raise", "harms", "Tried."),
+        ("Raise it.", "k:raise", "cannot be told", "Tried."),
+        ("Raise it.", "k:lower", "harms", "Raise it."),
+        ("", "k:raise", "harms", ""),
+    ],
+)
+def test_advice_yields_to_what_became_of_its_fix(run, advice, fix, outcome, said):
+    found = Finding("bad", "…", 1, 2, advice=advice, fix=fix)
+    tried = {"k:raise": Tried(outcome, "Tried.")}
+    (one,) = saying(run, found, tried=tried).findings()
+    assert one.advice == said
+    assert saying(run, tried=tried).tried("x") == tried
+    assert saying(run, tried=tried, needs=(Need("claims", "No claims."),)).tried("x") == {}
+
+
+def test_what_a_diagnostic_recovers_itself_comes_after_its_numbers(run):
+    own = pd.DataFrame([("own", 1, 2, None, None, 3, "", "")], columns=[*RECOVERED])
+    one = Diagnostic("x", "X", "?", lambda d: None, lambda a: [Number("k", "K", 4)], recover=lambda d: own)
+    for planted, checks in (
+        ({"x": {"k": 5}}, ["K", "own"]), ({"x": {}}, ["own"]), ({"y": {"k": 5}}, ["own"]), ({}, []),
+    ):  # fmt: skip
+        found = Diagnosis(run.derive({"planted": planted}), diagnostics=(one,)).recovered("x")
+        assert found["check"].tolist() == checks and tuple(found) == RECOVERED
+    lacking = replace(one, needs=(Need("claims", "No claims."),))
+    assert Diagnosis(run.derive({"planted": {"x": {"k": 5}}}), diagnostics=(lacking,)).recovered("x").empty
+
+
 def test_a_need_is_met_by_rows_by_a_column_or_by_a_step_that_found_nothing(run):
     assert Need("queries", "…").is_met(run)
     assert not Need("queries", "…", "answer").is_met(run)
     assert not Need("claims", "…", step="claims").is_met(run)
     assert Need("claims", "…", step="claims").is_met(run.derive({"steps": {"claims": {}}}))
     assert not Need("claims", "…", step="claims").is_met(run.derive({"steps": {}}))
+    assert Need("claims", "…", other="queries").is_met(run)
+    assert not Need("claims", "…", other="passages").is_met(run)
+    assert Need("queries", "…", ("answer", "question")).is_met(run)
+    assert not Need("queries", "…", ("answer", "kind")).is_met(run)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +307,7 @@ def test_numbers_as_people_read_them(number, text, basis):
 def test_columns_of_a_question_as_people_read_them():
     column = QuestionColumn("x", "X", "{:.1f}")
     assert [column.text(v) for v in (0.25, math.nan, None, pd.NA, "text")] == ["0.2", "—", "—", "—", "text"]
+    assert column.text([0.5, -2, None]) == column.text((0.5, -2, None)) == "0.50, −2.00, —"
     yes_or_no = QuestionColumn("x", "X", "bool")
     assert [yes_or_no.text(v) for v in (True, False, pd.NA)] == ["yes", "no", "—"]
 
@@ -255,6 +383,11 @@ def test_the_diagnostics_fit_together():
         assert diagnostic.reads == EARLIER or set(diagnostic.reads) <= set(names[:place]), (
             "read ones come first"
         )
+        for one in diagnostic.settings:
+            if not (one.is_switch or one.is_choice):
+                steps = (one.default - one.low) / one.step
+                assert one.low < one.default < one.high and steps > 0, "a slider moves both ways"
+                assert steps == pytest.approx(round(steps)), "and comes back to the default"
 
 
 @pytest.mark.parametrize("source", ["sample_data/recorded_run", None])

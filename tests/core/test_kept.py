@@ -206,6 +206,7 @@ def test_nothing_is_kept_where_nothing_can_be_written(folder, toy, made):
 
 def test_small_runs_and_runs_in_memory_keep_nothing(folder, toy, monkeypatch):
     results(Run.load(folder).derive(), toy)
+    assert Diagnosis(Run.load(folder)).keeps and not Diagnosis(Run.load(folder).derive()).keeps
     monkeypatch.setattr("core.run.LARGE", 1_000)
     results(Run.open(folder), toy)
     assert not (folder / RESULTS).exists()

@@ -41,3 +41,9 @@ def test_dicts_of_a_question_have_none_for_what_is_missing():
     found = rows.dicts_of(frame.rename_axis(index="query_id"))  # as an index set from the column is called
     assert found("a") == ({"query_id": "a", "x": 1.5}, {"query_id": "a", "x": None})
     assert found("c") == ()
+
+
+def test_texts_that_are_missing_are_among_none():
+    texts = pd.Series(["a", None, "b"], dtype="str")
+    assert rows.is_among(texts, ["b", "c"]).tolist() == [False, False, True]
+    assert rows.is_among(texts, texts[:2]).tolist() == [True, False, False]

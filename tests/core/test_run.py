@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +18,8 @@ import pytest
 
 from core.diagnosis import Diagnosis
 from core.errors import InputError, RunFormatError
-from core.manifest import read_manifest
-from core.run import RESULTS, Run, marked_source, sole_writer
+from core.manifest import n_questions, read_manifest, wrong_entry
+from core.run import RESULTS, Origin, Run, holds_run, marked_source, sole_writer
 from core.saved_tables import SavedTables
 
 RECORDED = Path(__file__).resolve().parents[2] / "sample_data" / "recorded_run"
@@ -89,7 +91,12 @@ def test_data_that_no_model_answered_bear_a_mark(run, source, mark, data_source)
     ("damage", "message"),
     [
         (lambda d: (d / "run.json").unlink(), "it has no run.json"),
+        (
+            lambda d: (d / "run.json").unlink() or (d / "run.json").mkdir(),
+            r"run\.json cannot be read: it is a folder\.$",
+        ),
         (lambda d: (d / "run.json").write_text("{"), "cannot be read as JSON"),
+        (lambda d: _edit(d, schema_version="1"), "schema version '1'; this program reads up to"),
         (lambda d: (d / "run.json").write_text("[]"), "names no tables"),
         (lambda d: _edit(d, schema_version=99), "schema version 99; this program reads up to"),
         (lambda d: next(d.glob("queries-*")).unlink(), "the file of table queries is missing"),
@@ -369,3 +376,86 @@ def test_texts_of_a_large_table_are_one_piece_after_reading(tmp_path):
     pieces = pa.array(Run.load(tmp_path / "run").queries["question"])
     assert not isinstance(pieces, pa.ChunkedArray) or pieces.num_chunks == 1
     assert pieces.to_pylist() == ids.to_list()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "wrong"),
+    [
+        ({"cost": {"calls": 2**63 - 1}, "sample": {"questions": 1 - 2**63}}, None),
+        ({"cost": {"calls": 2**63}}, "cost.calls must be a number, got 9223372036854775808"),
+        ({"cost": {"calls": -(2**63)}}, "cost.calls must be a number, got -9223372036854775808"),
+        ({"cost": {"calls": None}, "model": None, "dataset": None, "cost_of": 1}, None),
+        ({"cost": {"calls": True}}, "cost.calls must be a number, got True"),
+        ({"sample": {"questions": True}}, "sample.questions must be a whole number, got True"),
+        ({"sample": {"questions": 1.0}}, "sample.questions must be a whole number, got 1.0"),
+        ({"sample": None}, "sample must be an object, got None"),
+        ({"complete": True}, None),
+        ({"complete": 1}, "complete must be true or false, got 1"),
+        ({"notes": ["a", 1]}, "notes must be a text, got 1"),
+        ({"name": None}, "name must be a text, got None"),
+    ],
+)
+def test_an_entry_of_a_manifest_has_its_type(manifest, wrong):
+    assert wrong_entry(manifest) == wrong
+
+
+def test_a_manifest_that_says_nothing_of_its_questions_has_none():
+    assert n_questions({"tables": {}}) == n_questions({"tables": {"queries": {}}}) == 0
+
+
+def test_a_run_is_where_a_manifest_is_readable_or_not(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    assert not any(holds_run(place) for place in (tmp_path, tmp_path / "file", tmp_path / "none", "a\0b"))
+    assert holds_run(tmp_path / "loop")  # which nobody can look into
+    (tmp_path / "run.json").symlink_to("gone")
+    assert holds_run(tmp_path)
+
+
+def test_a_save_takes_what_a_killed_one_left_and_spares_what_somebody_put_there(run, tmp_path):
+    for name in ("queries-1.parquet", "x.tmp"):
+        (tmp_path / name).touch()
+    run.save(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    run.save(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"notes.txt", "run.json"} < names and not {"queries-1.parquet", "x.tmp"} & names
+    assert (tmp_path / "notes.txt").read_text() == "mine" and len(names) == 2 + len(run.tables)
+
+
+def test_what_a_manifest_lacks_is_filled_in_and_what_it_says_stays(run):
+    found = Run.create({"source": "live"}, queries=run.queries)
+    assert found.manifest["complete"] is True and found.name == f"live {found.run_id}"
+    given = {"source": "live", "run_id": "r", "name": "Mine", "created": "then", "complete": False}
+    assert given.items() <= Run.create(given, queries=run.queries).manifest.items()
+
+
+def test_where_a_run_was_read_is_no_part_of_it(run, tmp_path):
+    read = replace(run, origin=Origin(tmp_path, "digest"))
+    assert read == run and repr(read) == repr(run)
+    assert "größer" in repr(run) and "Où?" not in repr(run)
+
+
+def test_what_a_saved_table_holds_is_known_without_reading_it(run, tmp_path):
+    folder = run.save(tmp_path / "r")
+    entries = read_manifest(folder)["tables"]
+    (folder / entries["repeats"]["file"]).write_bytes(b"PAR1")
+    tables = SavedTables(folder, {**entries, "of a later version": {"file": "x", "sha256": "y"}})
+    columns = {
+        ("answer",): True, ("kind",): False, ("kind", "answer"): True, ("unheard_of",): False,
+        ("kind", "reference_answers"): None, ("answer", "reference_answers"): True,  # of lists nothing is known
+    }  # fmt: skip
+    assert {names: tables.has("queries", names) for names in columns} == columns
+    assert (tables.n_rows("queries"), tables.n_rows("claims")) == (2, 0)
+    assert tables.has("claims", ["text"]) is False
+    assert tables.n_rows("repeats") is None is tables.has("repeats", ["answer"])  # damaged
+    assert len(tables["queries"]) == 2 and tables.n_rows("queries") is None  # in memory now
+    assert set(tables) == set(run.tables) and len(tables) == len(run.tables)
+
+
+def test_a_run_that_is_written_all_the_time_is_given_up(tmp_path, monkeypatch):
+    manifests = ({"tables": {"queries": {}}, "name": str(i)} for i in count())
+    monkeypatch.setattr("core.run.read_manifest", lambda _: next(manifests))
+    with pytest.raises(RunFormatError) as raised:
+        Run.load(tmp_path)
+    assert str(raised.value) == f"The run in {tmp_path} is being written again and again; try once more."

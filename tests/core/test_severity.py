@@ -1,6 +1,24 @@
 """What is said of the policy by which findings are graded."""
 
-from core.severity import policy
+import pytest
+
+from core.severity import BROKEN, LOSS, NOTE, WRONG, graded, policy
+
+
+@pytest.mark.parametrize(
+    ("harm", "low", "severity"),
+    [
+        (WRONG, 0.251, "high"), (WRONG, 0.25, "medium"), (WRONG, 0.101, "medium"), (WRONG, 0.1, "low"),
+        (LOSS, 1.0, "medium"), (LOSS, 0.251, "medium"), (LOSS, 0.25, "low"),
+        (BROKEN, 0.0, "high"), (NOTE, 1.0, "low"),
+    ],
+)  # fmt: skip
+def test_a_finding_is_as_grave_as_the_share_that_surely_shows_it(harm, low, severity):
+    assert graded(harm, (low, 1.0)) == severity
+
+
+def test_where_no_share_is_known_only_a_broken_promise_is_grave():
+    assert [graded(one) for one in (WRONG, LOSS, BROKEN, NOTE)] == ["low", "low", "high", "low"]
 
 
 def test_the_help_says_of_every_harm_how_grave_it_is_and_leaves_out_what_it_never_is():

@@ -40,6 +40,15 @@ def test_what_is_missing_is_still_missing_where_others_are_restored(dtype):
     assert found.isna().tolist() == [False, True, False] and found.dropna().tolist() == ["=a", "b"]
 
 
+@pytest.mark.parametrize("texts", [["'=a", "b", "'=a"], ["'=a", "=a", None], ["a", "b", "a"]])
+def test_categories_are_restored_as_texts_are(texts):
+    found = restore(pd.Series(texts, dtype="category"))
+    assert found.dropna().tolist() == [text.removeprefix("'") for text in texts if text]
+    assert isinstance(found.dtype, pd.CategoricalDtype) == ("'=a" not in texts)
+    safe = csv_bytes(pd.DataFrame({"a": pd.Series(["=1", "b"], dtype="category")}))
+    assert safe.decode("utf-8-sig") == "a\n'=1\nb\n"
+
+
 @given(st.lists(st.text(st.sampled_from("'=+-@ \t\r\n＝ab\u00a0"), max_size=6)))
 def test_round_trip_is_exact(texts):
     series = pd.Series(texts, dtype="str")

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.report.exports import exporters
 from core.reviews import Review
 from core.run import Run
-from core.socket import Definition, Diagnostic, Finding, QuestionColumn
+from core.socket import UNCLEAR, Definition, Diagnostic, Finding, QuestionColumn
 from core.worklist import Filter, labels, orders, select, worklist, worklist_csv
 
 FORMULA = '=HYPERLINK("http://evil")'
@@ -65,6 +65,7 @@ def toy() -> Diagnosis:
             "score": [0.2, float("nan"), 0.9, 0.5],
             "correct": pd.array([True, False, None, True], dtype="boolean"),
             "parts": [[0.1, 0.2], None, [0.3], []],
+            "_inner": 1,
         }
     )
     passages = pd.DataFrame(
@@ -115,7 +116,7 @@ def test_a_condition_holds_within_one_row(toy, text, ids):
     [
         "", "toy", "toy.passages", "toy.passages.rank", "toy.passages.rank:one", "toy.passages.rank:1,",
         "toy.passages.nothing:1", "toy.claims.rank:1", "toy.run.name:1", "toy.__class__.x:1", "other.queries.a:1",
-        "toy.queries.label:a..b", "toy.queries.score:a..b", "x" * 5_000, "toy.passages.rank:" + "9" * 5_000 + "x",
+        "toy.queries._inner:1", "toy.queries.label:a..b", "toy.queries.score:a..b", "x" * 5_000, "toy.passages.rank:" + "9" * 5_000 + "x",
         "<script>", "toy.queries.\ud800:1",
     ],
 )  # fmt: skip
@@ -168,6 +169,10 @@ def test_a_missing_value_is_no_condition(missing):
         (where("toy", "passages", best_influence_rank=(None, 7), worst_influence_rank=(4, None)), "influence rank 4 to 6"),
         (where("toy", "passages", retrieval_order=(0.5, 3.5)), "retrieval rank 1 to 3"),
         (where("toy", "passages", rank=12_345, title="x,y:z"), "rank 12,345, title: x,y:z"),
+        (where("toy", "queries", score=-1_500.6, other=1_000, more=999.5), "score −1,501, other 1,000, more 999.5"),
+        (where("toy", "passages", rank=(0.5, 3), use=(0.5, 1.5)), "0.5 ≤ rank < 3, 0.5 ≤ use < 1.5"),
+        (where("toy", "passages", rank=(1, 3.5), part_2=1), "1 ≤ rank < 3.5, part 2 1"),
+        (where("toy", "passages", best_influence_rank=(None, 7), use=1), "best influence rank < 7, use 1"),
     ],
 )  # fmt: skip
 def test_conditions_are_told_in_words(toy, text, said):
@@ -222,6 +227,29 @@ def test_confidence_signals_are_columns_of_the_questions():
         matching(diagnosis, where("influence", "passages", llm_score=0.9))
 
 
+def test_signals_of_an_imported_file_are_columns_of_the_questions_and_so_is_the_first_of_the_table():
+    run = Run.create(
+        {"source": "upload"},
+        queries=pd.DataFrame({"query_id": list("abc"), "question": ["?"] * 3}),
+        signals=pd.DataFrame({"query_id": list("ab"), "similarity": [0.9, 0.2]}),
+        confidences=pd.DataFrame(
+            {
+                "query_id": list("abcb"),
+                "name": ["guess", "judge", "judge", "guess"],
+                "value": [0.9, 0.8, 0.1, 0.2],
+            }
+        ),
+    )
+    diagnosis = Diagnosis(run)
+    for columns, ids in (
+        ({"judge": (0.5, None)}, "b"), ({"judge": (None, None)}, "bc"), ({"guess": (0.5, None)}, "a"),
+        ({"similarity": (0.5, None)}, "a"),
+    ):  # fmt: skip
+        assert matching(diagnosis, where("answers", "queries", **columns)) == tuple(ids)
+    with pytest.raises(InputError, match="no column"):
+        matching(diagnosis, where("influence", "passages", judge=0.8))
+
+
 # ---- rows, order, filter ----
 
 
@@ -253,12 +281,15 @@ def test_rows_say_what_diagnostics_and_findings_say(toy):
         (Filter(words="question b"), "b"),
         (Filter(words="nowhere"), ""),
         (Filter(status="flagged"), "c"),
+        (Filter(status="disputed"), "d"),
+        (Filter(status="reviewed"), ""),
+        (Filter(where="toy.passages.rank:7"), ""),
         (Filter(status="open"), "bad"),
         (Filter(where="toy.passages.rank:1", label="Good"), "a"),
     ],
 )
 def test_filters_and_orders(toy, wanted, ids):
-    found, problems = select(toy, worklist(toy), wanted, {"c": Review("flagged", "look")})
+    found, problems = select(toy, worklist(toy), wanted, {"c": Review("flagged", "look")}, ["d"])
     assert ("".join(found["query_id"]), problems) == (ids, ())
 
 
@@ -272,6 +303,31 @@ def test_filters_and_orders(toy, wanted, ids):
 def test_what_is_unknown_is_told_and_restricts_nothing(toy, wanted):
     found, problems = select(toy, worklist(toy), wanted, {})
     assert "".join(found["query_id"]) == "bcad" and len(problems) == 1
+
+
+def test_what_chance_explains_is_said_of_no_question():
+    frame = pd.DataFrame({"query_id": list("ab"), "label": "x", "score": 0.0, "correct": True, "parts": None})
+    common = {"tone": UNCLEAR, "query_ids": ("a",)}
+    found = worklist(
+        diagnosis_of(
+            frame,
+            frame,
+            Finding("by_chance", "…", 1, 2, p_value=0.5, **common),
+            Finding("beyond", "…", 1, 2, p_value=0.01, **common),
+            Finding("untested", "…", 1, 2, **common),
+            Finding("named", "…", 1, 2, label="Named so", **common),
+        )
+    )
+    assert found["findings"].tolist() == [["Beyond", "Untested", "Named so"], []]
+
+
+def test_the_gravest_finding_says_in_which_order_its_questions_are_read():
+    ids = list("abcd")
+    frame = pd.DataFrame({"query_id": ids, "label": None, "score": 0.0, "correct": True, "parts": None})
+    bad = Finding("bad", "…", 3, 4, severity="high", query_ids=("b", "c", "a"))
+    odd = Finding("odd", "…", 3, 4, severity="medium", query_ids=("a", "c", "b"))
+    assert worklist(diagnosis_of(frame, frame, odd, bad))["reading"].tolist() == [3, 1, 2, 4]
+    assert labels(worklist(diagnosis_of(frame, frame))) == ()
 
 
 def test_orders_are_offered_of_numbers_only(toy):

@@ -147,8 +147,8 @@ def check_dates(claim: str, sentence: str, passage: str) -> float:
 def check_names(claim: str, sentence: str, passage: str) -> float:
     """Look for the names of a claim: capitalised words, not at the start of a sentence; none in CJK text.
 
-    A name agrees where the passage has its last word or all of its words. It contradicts where the passage
-    has no word of it, while sentences near have most other words of the claim and another name.
+    A name agrees where the passage has its last word. It contradicts where the passage has no word of it,
+    while sentences near have most other words of the claim and another name.
     """
     if bare_value(claim):
         return SILENT
@@ -159,7 +159,7 @@ def check_names(claim: str, sentence: str, passage: str) -> float:
     rival = others and _share(claim, near, leave_out=gone) >= _ALIKE
 
     def compare(parts: list[str]) -> float:
-        if parts[-1] in there or set(parts) <= there:
+        if parts[-1] in there:
             return AGREES
         return CONTRADICTS if rival and not there & set(parts) else SILENT
 
@@ -249,8 +249,7 @@ def _spaced(text: str) -> str:
 def _opposites() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     for pair in lines_of("opposites"):
-        a, b = pair.split("/")
-        a, b = (word if len(words(word)) > 1 else stem(word) for word in (a, b))
+        a, b = map(stem, pair.split("/"))
         table.setdefault(a, set()).add(b)
         table.setdefault(b, set()).add(a)
     return {word: frozenset(found) for word, found in table.items()}

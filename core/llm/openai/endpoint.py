@@ -43,7 +43,7 @@ class Endpoint:
             address = ipaddress.ip_address(host)
         except ValueError:
             return "." not in host or host.endswith((".local", ".internal", ".lan"))
-        return address.is_private or address.is_loopback or address.is_link_local
+        return address.is_private
 
     def scrub(self, text: str) -> str:
         """Make a server's text safe to store: one line, not long, and without secrets."""

@@ -128,7 +128,7 @@ def _named(error: ServerError, sent: Mapping[str, Any]) -> str | None:
     if _OUT_OF_RANGE.search(error.message) and "unsupported" not in error.code:
         return None  # the value is wrong, not the parameter
     root = re.split(r"[.\[]", error.param)[0]
-    if root in sent and root in _OPTIONAL:
+    if root in sent:
         return root
     named = {name: re.search(rf"(?<!\w){name}(?!\w)", error.message) for name in _OPTIONAL if name in sent}
     places = {name: match.start() for name, match in named.items() if match}

@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.claims import CLAIM_STATES, analyse_claims, claim_states, claim_uncertainty, support_maximum
+from core.claims.answer import sharing_most
 from core.claims.definitions import REASONS
 from core.claims.matrix import any_support
 from core.claims.quadrants import QUADRANTS
 from core.claims.rafe import VERDICTS
 from core.claims.ragchecker import METRICS
+from core.claims.scores import passage_scores
 from core.diagnosis import Diagnosis
 from core.errors import InputError
 from core.run import Run
@@ -171,9 +173,18 @@ def test_places_that_make_no_sense_are_looked_for_in_the_text():
         {"text": "nowhere"},
         {"text": "..."},
         {"text": "One", "spans": ["9:12", "0:3"]},
+        {"text": "Two", "spans": ["5:8", "2:2", "0:3"]},
+        {"text": "Two", "start": 0},
+        {"text": "One", "end": 8},
+        {"text": "Two.", "start": 5, "end": 9},
     ]
     _, found = analysed([{"query_id": "q", "answer": "One. Two.", "claims": odd}])
-    assert found.answer("q").spans == (((0, 3),), ((5, 8),), ((0, 3),), (), (), ((0, 3),))
+    assert found.answer("q").spans == (
+        *(((0, 3),), ((5, 8),), ((0, 3),), (), (), ((0, 3),)),
+        *(((0, 3), (5, 8)), ((5, 8),), ((0, 3),), ((5, 9),)),
+    )
+    # Of several places the first.
+    assert found.claims[["start", "end"]].iloc[6].to_list() == [0, 3]
     assert (
         found.claims["start"].to_list()[:3] == [0, 5, 0]
         and found.claims["start"].isna().to_list()[3:5] == [True] * 2
@@ -209,18 +220,20 @@ def test_verdicts_of_a_file_against_its_cells():
         {"text": "E", "verdict": "SUPPORTED", "cells": {"p1": None}},  # looked at without success
         {"text": "F"},
         {"text": "G", "verdict": "NOT_SUPPORTED", "cells": {"nowhere": 1.0}},
+        {"text": "H is so", "verdict": "IRRELEVANT"},  # no verdict on something to support
     ]
     _, found = analysed([{"answer": "A.", "passages": [{"passage_id": "p1"}], "claims": claims}])
     assert found.claims["verdict"].to_list() == [
         "NOT_SUPPORTED", "SUPPORTED", "NOT_SUPPORTED", "IRRELEVANT", "UNSCORED", "UNSCORED", "NOT_SUPPORTED",
+        "UNSCORED",
     ]  # fmt: skip
     assert found.claims["state"].to_list() == [
-        "unsupported", "fragile", "unscored", "irrelevant", "unscored", "unscored", "unscored",
+        "unsupported", "fragile", "unscored", "irrelevant", "unscored", "unscored", "unscored", "unscored",
     ]  # fmt: skip
     assert (found.n_verdicts_changed, found.n_verdicts_from_file) == (1, 2)
     q = only(found)
-    assert (q["n_supported"], q["n_not_supported"], q["n_irrelevant"], q["n_unscored"]) == (1, 3, 1, 2)
-    assert (q["grounding"], q["grounding_n"], q["grounding_n_left_out"]) == (0.25, 4, 2)
+    assert (q["n_supported"], q["n_not_supported"], q["n_irrelevant"], q["n_unscored"]) == (1, 3, 1, 3)
+    assert (q["grounding"], q["grounding_n"], q["grounding_n_left_out"]) == (0.25, 4, 3)
 
 
 def test_a_joint_claim_that_the_file_calls_not_supported_has_not_changed():
@@ -261,6 +274,9 @@ def test_why_an_answer_has_no_grounding():
     assert curve["mean"].isna().all() and curve["low"].isna().all()
     assert (curve["n"] == 0).all() and (curve["n_undefined"] == len(run.queries)).all()
     assert set(found.passages["quadrant"]) == {"undefined"}
+    # A step that says nothing of questions left has none.
+    _, whole = analysed([questions["no_claims"]], {"steps": {"claims": {}}})
+    assert whole.queries["reason"].to_list() == ["no_claims"]
     # A run that was stopped, or a file with claims for some questions only, has not looked at the others.
     for manifest in ({"steps": {"claims": {"n_not_extracted": 2}}}, None):
         _, part = analysed([{"query_id": name, **q} for name, q in questions.items()], manifest)
@@ -270,7 +286,7 @@ def test_why_an_answer_has_no_grounding():
 def test_a_one_word_answer_is_an_answer():
     _, found = analysed([matrix_question([[0.9, 0.1]], ["Paris"], query_id="q", answer="Paris")])
     q = only(found)
-    assert (q["grounding"], q["grounding_n"], q["n_claims"]) == (1, 1, 1)
+    assert (q["grounding"], q["grounding_n"], q["n_claims"], found.n_with_claims) == (1, 1, 1, 1)
     assert found.answer("q").spans == (((0, 5),),)
 
 
@@ -299,7 +315,13 @@ def test_what_to_read_first():
     )
     # Two unsupported claims come before one; of these, grounding 0 before 1/3 and 1/2.
     assert found.unsupported["text"].to_list() == ["none b", "none a", "two a", "two b", "one", "half a"]
-    assert set(found.unsupported["verdict"]) == {"NOT_SUPPORTED"} and "question" in found.unsupported
+    assert set(found.unsupported["verdict"]) == {"NOT_SUPPORTED"}
+    assert list(found.unsupported.columns) == [*found.claims.columns, "question"]
+    assert found.unsupported.index.to_list() == [0, 1, 2, 3, 4, 5]
+    # The others follow, each answer in its own order.
+    assert found.claims["text"].iloc[found.reading_order].to_list() == [
+        "none a", "none b", "two a", "two b", "two c", "one", "half a", "half b",
+    ]  # fmt: skip
 
 
 def test_f1_against_k_by_hand():
@@ -313,6 +335,57 @@ def test_f1_against_k_by_hand():
     assert curve["n"].to_list() == [2, 2, 2] and curve["n_undefined"].to_list() == [1, 1, 1]
     assert ((curve["low"] <= curve["mean"]) & (curve["mean"] <= curve["high"])).all()
     assert curve["low"].min() >= 0 and curve["high"].max() <= 1
+
+
+def test_what_passages_support_where_cells_are_open():
+    none = {"probability": None}
+    claims = [
+        {"text": "First fact", "cells": {"p1": 0.9, "p2": 0.2, "p3": 0.2, "p4": none}},
+        {"text": "Second fact", "cells": {"p1": none, "p2": 0.1, "p3": none, "p4": none}},
+        {"text": "Talk", "relevance": "IRRELEVANT", "cells": {"p2": none, "p3": 0.9}},
+    ]
+    passages = [{"passage_id": f"p{j}"} for j in (1, 2, 3, 4)]
+    _, found = analysed([{"passages": passages, "claims": claims}, {"passages": passages[:1]}])
+    scores = passage_scores(found.layout, found.scores["relevant"].to_numpy(), 0.5)
+    # One claim settles it, all settle the contrary; the last passage has no claim.
+    close(scores["supports"], [1, 0, nan, nan, nan])
+    close(scores["support"], [0.9, 0.2, 0.2, nan, nan])
+    close(scores["n_supported"], [1, 0, 0, 0, nan])
+
+
+def test_without_leave_one_out_answers_nothing_is_known_of_removals():
+    _, found = analysed([matrix_question(MIXED)])
+    assert found.claims["n_removed"].isna().all() and set(found.claims["n_removals"]) == {0}
+    assert found.claims[["planted", "planted_error"]].isna().all(axis=None)
+
+
+def test_several_judges_are_named_and_a_range_that_makes_no_sense_is_no_sentence():
+    def cell(judge, **place):
+        return {"probability": 1.0, "judge": judge, **place}
+
+    cells = {"p1": cell("me", start=0), "p2": cell("you", end=11), "p3": cell("me", start=0, end=99)}
+    cells["p4"] = cell("me", start=12, end=30)
+    passages = [{"passage_id": f"p{j}", "text": "Ships wait. A canal was opened."} for j in (1, 2, 3, 4)]
+    claims = [{"text": "The canal is old.", "cells": cells}]
+    _, found = analysed([{"query_id": "q", "passages": passages, "claims": claims}])
+    assert found.judge == found.answer("q").judge == "me, you"
+    # Only the last says where; of the others it is the sentence that shares a word.
+    shared = "A canal was opened."
+    assert found.answer("q").sentences.tolist() == [[shared, shared, shared, "A canal was opened"]]
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "expected"),
+    [
+        ("It opened in 1914.", "Ships wait. The canal opened in 1914. It opened locks.", "The canal opened in 1914."),
+        ("Ships of the canal", "Ships wait. The canal opened in 1914. It opened locks.", "Ships wait."),  # of equals the first
+        ("locks opened", "Ships wait. The canal opened in 1914. It opened locks.", "It opened locks."),
+        ("the of it", "Ships wait. It is of the end.", ""),
+        ("ships", "", ""),
+    ],
+)  # fmt: skip
+def test_the_sentence_that_shares_most_words(claim, passage, expected):
+    assert sharing_most([claim], passage) == [expected]
 
 
 def test_claims_of_the_reference_are_no_claims_of_the_answer():
@@ -386,6 +459,23 @@ def test_ragchecker_metrics_without_a_reference_or_an_answer():
     assert set(found.ragchecker["reason"]) <= set(REASONS)
     means = found.ragchecker_means.set_index("metric")
     assert means.loc["faithfulness", ["n", "n_undefined"]].to_list() == [1, 2]
+
+
+def test_one_side_is_enough_to_compare_with_a_reference():
+    def row(answer, reference):
+        one = matrix_question([[1.0]])
+        one["claims"][0]["counterpart"] = answer
+        one["claims"] += [
+            {"text": "r is so", "claim_id": "r1", "side": "reference", "cells": {"p1": 1.0}}
+        ] * reference
+        return analysed([one])[1].ragchecker.iloc[0]
+
+    # The reference states nothing, but the answer was compared with it.
+    assert row(E_, False)["reason"] == "no_reference_claims"
+    # The reference has a claim, but nobody compared.
+    known = row(None, True)
+    assert (known["claim_recall"], known["reason"]) == (1, "unscored")
+    assert row(None, False)["reason"] == "no_reference"
 
 
 def test_a_run_of_our_own_goes_to_ragchecker_and_back():
@@ -462,6 +552,7 @@ def test_one_row_per_claim_and_passage():
     assert frame["passage_id"].to_list()[:4] == ["p1", "p2", "p3", "p4"]
     assert frame["causal"].to_list()[4:8] == ["kept", "kept", "kept", "unknown"]
     assert alone["claim"] == "Paris"
+    assert found.claims["best_passage_id"].fillna("").to_list() == ["", "p1", "p3"]
     assert alone[["passage_id", "probability", "causal", "quadrant"]].isna().all()
 
 

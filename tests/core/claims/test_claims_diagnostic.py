@@ -251,3 +251,6 @@ def test_claims_that_depend_on_one_passage_are_a_finding_where_most_do():
     assert (finding.n, finding.of, finding.severity, finding.query_ids) == (1, 2, "low", ("q1",))
     assert finding.sentence == "1 of 2 supported claims has only one supporting passage."
     assert found([matrix_question([fragile, strong, strong])]) == {}
+    # The answer with most of them first.
+    most = found([matrix_question([fragile], query_id="one"), matrix_question([fragile] * 2, query_id="two")])
+    assert most["fragile"].query_ids == ("two", "one")

@@ -393,6 +393,7 @@ def test_bare_values_are_compared_as_words():
     run = make_run("1866", "The mill burned in 1866.", "1901", references=[["1866"]] * 3, questions=questions)
     verifier = WordVerifier(lambda claims, passages: np.zeros((len(claims), len(passages))))
     found = find_claims(run, ClaimsStep(joint=False), verifier=verifier)
+    assert (facts(found)["n_claims"], facts(found)["n_reference_claims"]) == (3, 3)
     claims = found["claims"].set_index(["query_id", "side"])
     assert claims.loc[("q0", "answer"), "text"] == f"{questions[0]} 1866"
     assert claims.loc[("q1", "reference"), "text"] == f"{questions[0]} 1866"
@@ -453,6 +454,9 @@ def test_pairs_that_could_not_be_judged_are_asked_again():
     first = find_claims(run, options, verifier=WordVerifier(no_pairs))
     assert facts(first)["joint_left"] == ["q0", "q1"] and facts(first)["n_unscored"] == 0
     assert first["claims"]["verdict"].to_list() == ["NOT_SUPPORTED"] * 2
+    assert facts(first)["notes"] == [
+        "Pairs of passages of 2 questions were not verified. Run the step again to try them again."
+    ]
     verifier = WordVerifier()
     second = find_claims(first, options, verifier=verifier)
     assert verifier.cells.total() == 2
@@ -593,8 +597,11 @@ def test_a_reply_that_cannot_be_used_is_asked_for_again_although_it_is_in_the_ca
     run = make_run("The mill is old.")
     first = find_claims(run, BY_RULES, llm=llm, cache=cache)
     assert facts(first)["n_unscored"] == 2 and llm.calls == 4
+    assert facts(first)["tries"] == 1 and {request.seed for request in llm.requests} == {0}
     again = find_claims(first, BY_RULES, llm=llm, cache=cache)
     assert facts(again)["n_unscored"] == 2 and llm.calls == 8
+    # More than the greatest number of repeats lies between two tries.
+    assert facts(again)["tries"] == 2 and {request.seed for request in llm.requests[4:]} == {1000}
     good.append(True)
     assert facts(find_claims(again, BY_RULES, llm=llm, cache=cache))["n_unscored"] == 0
     assert llm.calls == 10
@@ -632,6 +639,60 @@ def test_a_step_that_is_cancelled_before_it_starts():
     assert not verifier.cells and len(found["claims"]) == 0
     assert (facts(found)["complete"], facts(found)["n_left"]) == (False, 1)
     assert len(find_claims(found, PLAIN, verifier=verifier)["support"]) == 2
+
+
+def test_a_second_try_that_is_stopped_counts_for_nothing():
+    def broken(*_):
+        raise TimeoutError("too slow")
+
+    first = find_claims(make_run("The mill is old.", "It burned."), PLAIN, verifier=WordVerifier(broken))
+    stopped = find_claims(first, PLAIN, verifier=WordVerifier(), cancelled=lambda: True)
+    assert (facts(first)["tries"], facts(stopped)["tries"]) == (1, 1)
+    assert facts(first)["unscored_reasons"] == {"The verifier failed (TimeoutError: too slow).": 4}
+    assert facts(stopped)["unscored_reasons"] == {"Not tried again yet.": 4}
+    assert len(facts(first)["notes"]) == 1 and facts(stopped)["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "apart", "batch"),
+    [
+        (PLAIN, "rows", 16),
+        (JUDGE, "rows", 4),
+        (GAIN, "rows", 4),
+        (ClaimsStep(verifier="nli", verifier_model="m"), "run", 16),
+        (replace(PLAIN, own=WordVerifier()), "run", 16),
+    ],
+)
+def test_how_many_questions_at_once_and_where(step, apart, batch):
+    work = step.open(make_run("It burned."), Asker(GainLLM()))
+    assert (work.apart, work.batch) == (apart, batch)
+
+
+def test_what_another_process_did_counts_as_if_done_here():
+    def broken(claims, passages):
+        if "\n\n" in passages[0]:
+            raise TimeoutError
+        return np.full((len(claims), len(passages)), np.nan if "lake" in claims[0] else 0.0)
+
+    def muttering(request):
+        return "no" if not is_judging(request) else script(request)
+
+    run = make_run("The mill is very old.", "The lake is red.", ("…", "answered"))
+    step = ClaimsStep(decompose="model", references=False, own=WordVerifier(broken))
+    here, there = (step.open(run, Asker(ScriptedLLM(muttering))) for _ in range(2))
+    assert here.todo(run) == there.todo(run) == ["q0", "q1", "q2"]
+    both = run
+    for ids in (["q0", "q2"], ["q1"]):
+        rows = there.work(ids)
+        told = there.tell(ids)
+        here.hear(ids, told)
+        new = {name: pd.concat([both[name], pd.DataFrame(listed)]) for name, listed in rows.items() if listed}
+        both = both.derive(**new)
+    assert here.facts(both) == there.facts(both)
+    assert here.facts(both)["n_by_rules"] == 2 and here.facts(both)["joint_left"] == ["q0"]
+    assert here.facts(both)["n_unscored"] == here.facts(both)["unscored_reasons"].popitem()[1] == 2
+    assert (here.facts(both)["n_not_extracted"], here.facts(both)["tries"]) == (0, 1)
+    assert here.facts(both)["notes"]
 
 
 def test_progress_and_partial_runs():
@@ -883,7 +944,12 @@ def test_what_it_will_cost_before_it_does():
     texts = run["passages"].groupby("query_id")["text"].get_group("q1")
     assert gain.about_tokens == 30 * gain.about + 2 * sum(len(text) // 4 for text in texts)
     plan = planned(run, JUDGE, llm)
-    assert plan.about_tokens > 100 * plan.about and "3 claims an answer" in plan.notes[0]
+    # 200 tokens of instructions a call, and a quarter of the characters of the answer or passage.
+    broken_up = sum(200 + len(answer) // 4 for answer in ("The mill is old.", ""))
+    judged = 2 * sum(200 + len(text) // 4 for text in texts)
+    assert plan.about_tokens == broken_up + judged and "3 claims an answer" in plan.notes[0]
+    twice = planned(run, replace(BY_RULES, repeats=2), llm)
+    assert twice.about_tokens == 2 * judged
 
 
 def test_a_verifier_that_is_known_to_work_may_lose_its_model_and_nothing_is_lost():

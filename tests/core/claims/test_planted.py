@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.claims.planted import planted_errors
+from core.claims.planted import planted_errors, wrong_verdict
 from core.claims.step import ClaimsStep
 from core.diagnosis import Diagnosis
 from core.pipeline.steps import another_run, fill
@@ -76,6 +76,8 @@ def test_counts_by_hand(found):
     assert counted["date"] == (0, 1, 0) and counted["name"] == (0, 0, 0)
     assert counted["two_passages"] == (1, 0, 1)  # found means supported
     assert counted["none"] == (3, 0, 1)  # a false alarm
+    wrong = table["n_questions"]
+    assert set(wrong.index[wrong == 1]) == {"errors", "number", "negated", "none"} and wrong.max() == 1
     assert np.isnan(table.at["date", "share"]) and np.isnan(table.at["date", "chance"])
     assert (table["judge"] == "hand").all()
 
@@ -98,6 +100,20 @@ def test_the_threshold_decides_what_is_found():
 def test_a_run_without_planted_claims_has_nothing_to_find():
     bare = verified().derive(planted_claims=pd.DataFrame())
     assert planted_errors(Diagnosis(bare)["claims"]) is None
+    assert planted_errors(Diagnosis(composed())["claims"]) is None  # nobody has looked at its claims yet
+
+
+@pytest.mark.parametrize(
+    ("planted", "wrong"),
+    [
+        ("errors", "SUPPORTED"),
+        ("number", "SUPPORTED"),
+        ("none", "NOT_SUPPORTED"),
+        ("two_passages", "NOT_SUPPORTED"),
+    ],
+)
+def test_the_wrong_verdict_lets_an_error_pass_or_doubts_what_is_right(planted, wrong):
+    assert wrong_verdict(planted) == wrong
 
 
 @pytest.mark.parametrize("decompose", ["auto", "rules"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core.claims.questions import (
     CLAIM_TABLES,
+    QuestionTexts,
     claim_rows,
     question_claims,
     read_question,
@@ -54,6 +55,51 @@ def mill():
     known.agreement[0, 0] = 0.8
     known.sentences[0, 0] = 0, 16
     return replace(known, counterparts=("Neutral", None, None, "Entailment"))
+
+
+def row(name, rank, **columns):
+    return {"passage_id": name, "retrieval_rank": rank, "title": None, "text": None, **columns}
+
+
+def test_the_texts_of_a_question():
+    query = {
+        "query_id": "q",
+        "question": "What?",
+        "answer": "A mill.",
+        "answer_status": None,
+        "reference_answers": ["…", "The Mill", "a lake", "the mill!"],
+    }
+    rows = [
+        row("b", None, text="A lake."),
+        row("c", 2.0, title=" Mill "),
+        row("d", 1.0, title="Ulm", text="It."),
+    ]
+    found = QuestionTexts.of(query, rows, with_references=True)
+    # By rank, what has none last; of references of the same words the first.
+    assert found.passages == (("d", "It."), ("c", ""), ("b", "A lake."))
+    assert found.titles == ("Ulm", "Mill", "")
+    assert found.references == ("The Mill", "a lake")
+    assert (found.status, found.answered, found.is_compared) == ("answered", True, True)
+    assert found.to_decompose == ("A mill.", "The Mill")
+    assert found.evidence(titled=True) == ("Ulm: It.", "", "A lake.")
+    assert found.evidence(titled=False) == ("It.", "", "A lake.")
+    without = QuestionTexts.of(query, rows, with_references=False)
+    assert (without.references, without.is_compared, without.to_decompose) == ((), False, ("A mill.",))
+    silent = QuestionTexts.of(query | {"answer": None}, rows, with_references=True)
+    assert (silent.status, silent.answered, silent.is_compared) == ("empty", False, False)
+    assert silent.to_decompose == ("The Mill",)
+
+
+def test_ranges_of_titled_passages_in_the_passages_themselves():
+    rows = [row("a", 1.0, title="Ulm", text="It is old."), row("b", 2.0, text="A lake.")]
+    query = {"query_id": "q", "question": "?", "answer": "", "answer_status": None, "reference_answers": None}
+    texts = QuestionTexts.of(query, rows, with_references=True)
+    # "Ulm: It is old.": five characters come before the text. Behind, across, within the title; unknown.
+    shown = np.array([[[5, 15], [0, 7]], [[0, 6], [0, 7]], [[0, 5], [2, 7]], [[-1, -1], [-1, -1]]])
+    expected = [[[0, 10], [0, 7]], [[0, 1], [0, 7]], [[-1, -1], [2, 7]], [[-1, -1], [-1, -1]]]
+    assert texts.in_passages([0, 1], shown, titled=True).tolist() == expected
+    assert texts.in_passages([1, 0], shown[:, ::-1], titled=True)[:, ::-1].tolist() == expected
+    assert texts.in_passages([0, 1], shown, titled=False).tolist() == shown.tolist()
 
 
 def test_claims_are_numbered_by_side():

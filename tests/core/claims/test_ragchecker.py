@@ -104,6 +104,7 @@ def test_a_reference_without_claims_and_no_reference_at_all():
     ):
         assert values(m)["faithfulness"] == pytest.approx(3 / 5)
         assert reasons(m) == dict.fromkeys(set(METRICS) - {"faithfulness"}, reason)
+        assert {(m[name].n, m[name].n_left_out) for name in reasons(m)} == {(0, 0)}
 
 
 def test_no_passages_nothing_retrieved_and_nothing_at_all():

@@ -25,6 +25,8 @@ WHEN = "When was the cable landed?"
         ("was tin", "What was the metal?"),
         ("Newton's laws of motion", "What did he publish?"),
         ("pulverised coal", "What is burned there?"),
+        ("US dollars", "What was it paid in?"),  # no pronoun
+        ("him", "Whom did she see?"),  # nor has it a verb
         ("Nam 1994", "UNESCO công nhận vịnh Hạ Long vào năm nào?"),
         ("năm 1994", "UNESCO công nhận vịnh Hạ Long vào năm nào?"),
         ("ngày 27 tháng 7 năm 1866", "Cáp cập bờ khi nào?"),
@@ -59,6 +61,10 @@ def test_a_bare_value_gets_its_question_and_can_be_taken_apart(value, question):
         "Clemens Winkler discovered the element germanium in 1886 at Freiberg",
         "Tin. It melts at 232 degrees.",
         "How deep?",
+        "Red, white:",
+        "木：",
+        "Norway ended",
+        "US troops landed",
         "Kênh dài 87 km.",
         "Ông sinh năm 1912.",
         "Hà Nội là thủ đô.",
@@ -142,7 +148,7 @@ def test_the_words_that_tell_a_value_apart(value, question, expected):
 
 
 def test_what_a_number_counts():
-    assert counted("How many hours does it run? 2") == "2 hours"
+    assert counted("How many hours does it run? 2") == counted("How many hours does it run? 2.") == "2 hours"
     assert counted("Có bao nhiêu cầu ở đây? 12") == "12 cầu"
     for other in ("How long does it run? 2", "How many hours does it run? two weeks", "It runs for 2 hours."):
         assert counted(other) == other

@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.calibration.saved import read_store
+from core.calibration.mapping import NO_MAP, ConfidenceMap, ConfidenceQuality, Mapped
+from core.calibration.saved import Method, read_store
+from core.calibration.weighted import Weighting
 from core.cli import main
-from core.confidence import WEIGHTS, calculate_confidence
+from core.cli.calibrate import _learned_facts, _learned_text, _text
+from core.confidence import WEIGHTS, Compared, Learned, calculate_confidence
+from core.confidence.weights import LearnedWeights, WeightCalibration
 from core.conformal import certify_threshold
 from core.conformal.step import ConformalStep
 from core.diagnosis import Diagnosis
@@ -188,3 +192,81 @@ def test_weights_in_a_store_that_something_else_wrote_are_refused(informative, t
     db.close()
     with pytest.raises(InputError, match=r"weights in the calibration store .* cannot be read"):
         read_store(str(path))
+
+
+def learned(is_best, kind):
+    """What 1,200 answers taught: weights by the grid, or none, and a map."""
+    ranges = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    default, weights = Weighting({"a": 0.5, "b": 0.5}, ranges), {"a": 0.75, "b": 0.25}
+    grid = LearnedWeights(
+        "grid", weights, {"a": (0.5, 0.875), "b": (0.125, 0.5)}, 0.8, 0.125, (0.03, 0.25), np.zeros(1)
+    )
+    before, after = (
+        ConfidenceQuality(9, ece, 0.5, brier, 0.8, 0.1) for ece, brier in ((0.25, 0.2), (0.1, 0.125))
+    )
+    return Learned(
+        WeightCalibration(1_200, 1_000, 1, 0.675, (grid,), grid if is_best else None, "no gain"),
+        grid if is_best else None,
+        (Compared("brier", 9, 0.2, 0.125, -0.075, -0.1, -0.05, 0.01, 0.03),) if is_best else (),
+        {"platt": Mapped(NO_MAP, before, after, "")},
+        Method(Weighting(weights, ranges) if is_best else default, kind),
+    )  # fmt: skip
+
+
+def test_what_was_learned_is_told_line_by_line():
+    taught = [
+        "Learned from 1,200 answers to 1 question, 1,000 of them correct; these do not calibrate.",
+        "AUROC of the default 0.68 (0.50 by chance).",
+        "  grid      a 0.75 (0.50 to 0.88), b 0.25 (0.12 to 0.50); AUROC 0.80, gain 0.12 (0.03 to 0.25)",
+    ]
+    maps = [
+        "Maps from confidence to probability, cross-validated, without and with:",
+        "  platt     ECE 0.25 and 0.10, Brier score 0.200 and 0.125",
+    ]
+    last = "Intervals: 95 %, of both gains at once. p: adjusted for three measures (Holm)."
+    assert _learned_text(learned(True, ConfidenceMap("platt", 1.0, 0.0))) == [
+        "Use the weights learned by grid: a 0.75, b 0.25.",
+        *taught,
+        "Default against grid, on answers that neither was learned from:",
+        "  Brier score  0.20 and 0.12, difference −0.07 (−0.10 to −0.05), p = 0.03",
+        *maps,
+        "Kept: the learned weights and the map platt.",
+        last,
+    ]
+    assert _learned_text(learned(False, NO_MAP)) == [
+        "Keep the default weights (a 0.50, b 0.50): no gain.",
+        *taught,
+        *maps,
+        "Kept: the default weights and no map, since none lowers the Brier score.",
+        last,
+    ]
+
+
+def test_the_facts_of_what_was_learned_leave_out_the_confidences_of_each_answer():
+    best, kept = (_learned_facts(learned(is_best, NO_MAP)) for is_best in (True, False))
+    assert (best["keeps_default"], kept["keeps_default"]) == (False, True)
+    assert (best["compared_method"], kept["compared_method"]) == ("grid", None)
+    assert (best["weights"], kept["weights"]) == ({"a": 0.75, "b": 0.25}, {"a": 0.5, "b": 0.5})
+    assert "best" not in best and "confidences" not in best["learned"][0] and best["map"] == "none"
+
+
+FACTS = {
+    "store": "c.db", "total_calibrated": 1, "new_calibrated": 1_000, "skipped": 2_000, "n_labels": 1,
+    "n_correct": 1, "n_failed": 0, "failure": "", "reason": "Too few.", "alpha": 0.1, "threshold": 0.25,
+    "certified_threshold": 0.5, "certified_missing": "more labels would", "statement": "A promise.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({}, ["No threshold: too few.", "Certified at α = 0.1: answer from a confidence of 0.50 on, by all labels."]),
+        ({"reason": "", "certified_threshold": None}, ["Threshold 0.250 at α = 0.1: flagged is what scores more. A promise.", "No confidence is certified: more labels would."]),
+        ({"n_labels": 0, "n_correct": 0, "certified_threshold": None}, ["No threshold: too few."]),
+        ({"n_failed": 2, "failure": "Gone.", "n_labels": 0, "certified_threshold": 0.0}, ["2 questions failed and will be asked again next time: Gone.", "No threshold: too few.", "Certified at α = 0.1: answer from a confidence of 0.00 on, by all labels."]),
+    ],
+)  # fmt: skip
+def test_a_calibration_is_told_line_by_line(more, lines):
+    first, second, *others = _text({**FACTS, **more}).splitlines()
+    assert first == "c.db: 1 answer, 1,000 new, 2,000 there before."
+    assert second.endswith(" of them correct; those calibrate.") and others == lines

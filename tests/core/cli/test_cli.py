@@ -13,8 +13,10 @@ import pytest
 
 import core.pipeline.steps
 from core.cli import main
+from core.cli.live import _all_passages
 from core.errors import BackendError
 from core.run import Run
+from core.sources.dataset import open_questions
 from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[3]
@@ -151,6 +153,7 @@ def test_options_reach_the_calls(questions, llm, tmp_path):
 def test_a_finished_run_is_not_run_again(questions, llm, tmp_path, capsys):
     out = tmp_path / "run"
     command("analyze", questions, "--out", out)
+    assert "15 calls to make, 0 answered before, 0 identical; about" in capsys.readouterr().err
     calls = llm.calls
     assert command("analyze", questions, "--out", out, "--json") == 0
     captured = capsys.readouterr()
@@ -166,6 +169,7 @@ def test_another_run_in_the_folder_is_named_and_kept(questions, llm, tmp_path, c
     assert llm.calls == 0
     assert Run.load(out).name == "precious"
     assert command("analyze", questions, "--out", out, "--overwrite") == 0
+    assert not capsys.readouterr().out.startswith("{")
     assert not Run.load(out).simulated
 
 
@@ -176,11 +180,27 @@ def test_plan_spends_nothing_unless_it_measures(questions, llm, capsys):
     assert command("plan", questions) == 0
     text = capsys.readouterr().out
     assert "| Question: {question}" in text
-    assert "after 24 tokens" in text
+    assert text.endswith("\nAn answer ends at a line break or after 24 tokens.\n")
+    assert "3 questions, model scripted" in text and re.search("time +unknown; --time measures it", text)
+    assert command("plan", questions, "--style", "full", "--max-tokens", 30) == 0
+    assert capsys.readouterr().out.endswith("\n\nAn answer ends after 30 tokens.\n")
+    assert command("plan", questions, "--llm", "ollama") == 0
+    assert "or after 300 tokens" in capsys.readouterr().out, "the back end's own"
     assert command("plan", questions, "--time", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["n_cached"], facts["n_to_ask"], llm.calls) == (2, 13, 2)
     assert facts["seconds"] >= 0
+
+
+@pytest.mark.parametrize(("n_passages", "k"), [(12, 12), (101, 100)])
+def test_a_saved_run_is_asked_with_all_its_passages_up_to_a_hundred(n_passages, k, questions, tmp_path):
+    assert _all_passages(str(questions), open_questions(str(questions))) == 10
+    queries = pd.DataFrame({"query_id": ["a"], "question": ["Who?"], "answer": ["Ann"]})
+    texts = [f"Fact {i}." for i in range(n_passages)]
+    ranks = range(1, n_passages + 1)
+    passages = pd.DataFrame({"query_id": "a", "passage_id": texts, "text": texts, "retrieval_rank": ranks})
+    Run.create({"source": "upload"}, queries=queries, passages=passages).save(tmp_path / "run")
+    assert _all_passages(str(tmp_path / "run"), open_questions(tmp_path / "run")) == k
 
 
 def test_simulate_is_seeded_and_labelled(tmp_path, capsys):
@@ -308,6 +328,20 @@ def test_a_signal_keeps_what_is_done(questions, llm, tmp_path, monkeypatch, caps
     assert Run.load(out).run_id == saved.run_id
     assert len(saved.queries) == 3 == len(Run.load(out).queries)
     assert saved.queries["answer_status"].isna().sum() == 2
+
+
+def test_a_signal_after_the_last_answer_ends_in_a_complete_run(questions, llm, tmp_path):
+    answer = llm._rule
+
+    def interrupted(request):
+        if llm.calls == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return answer(request)
+
+    llm._rule = interrupted
+    out = tmp_path / "run"
+    assert command("analyze", questions, "--limit", 1, "--out", out) == 0
+    assert llm.calls == 5 and Run.load(out).manifest["complete"]
 
 
 def test_an_unfinished_run_goes_on_from_its_folder_where_the_cache_is_gone(
@@ -485,12 +519,20 @@ def test_claims_are_found_with_the_run(questions, llm, tmp_path, capsys):
 def test_claims_of_a_saved_run_make_a_run_that_names_its_parent(checked, llm, tmp_path, capsys):
     calls, parent = llm.calls, Run.load(checked)
     assert command("analyze", checked, "--steps", "claims", "--out", tmp_path / "claims") == 0
-    assert "Claims & evidence" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "Claims & evidence" in said.out and "calls to make" not in said.err
     run = Run.load(tmp_path / "claims")
     assert run.manifest["parent"] == parent.run_id != run.run_id
     assert run.queries.equals(parent.queries)
     assert llm.calls == calls
     assert not len(Run.load(checked)["claims"])
+    # A folder with another run is taken only where that was asked for.
+    queries = pd.DataFrame({"query_id": ["a"], "question": ["Who?"], "answer": ["Ann"]})
+    Run.create({"source": "upload"}, queries=queries).save(tmp_path / "other")
+    derived = ("analyze", checked, "--steps", "claims", "--out", tmp_path / "other")
+    assert command(*derived) == 2 and "already holds another run" in capsys.readouterr().err
+    assert command(*derived, "--overwrite") == 0
+    assert Run.load(tmp_path / "other").run_id == run.run_id
     # In its own folder a run gains claims and stays the run it is.
     assert command("analyze", checked, "--steps", "claims", "--out", checked) == 0
     assert len(Run.load(checked)["claims"]) == len(run["claims"])

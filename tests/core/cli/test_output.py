@@ -2,17 +2,21 @@
 
 import io
 import json
+import os
 import signal
 import sys
+import threading
 
 import pandas as pd
 import pytest
 
 import core.cli.app
+import core.sources.natural_questions
+import core.sources.simulation
 from core.cli import main
 from core.cli.calibrate import _interval
-from core.cli.output import log_report, open_dataset, option_pairs, print_json, stoppable
-from core.errors import InputError
+from core.cli.output import free_file, log_report, open_dataset, option_pairs, print_json, stoppable
+from core.errors import BackendError, Cancelled, InputError
 from core.run import Run
 from core.sources.report import Issue, ValidationReport
 from core.sources.templates import TEMPLATES
@@ -48,21 +52,49 @@ def test_questions_get_the_corpus_given(tmp_path):
     assert [one.text for one in question.documents] == ["Ann."]
 
 
+class UsageError(Exception):
+    def format_message(self):
+        return str(self)
+
+
 @pytest.mark.parametrize(
-    ("error", "line"),
+    ("error", "status", "line"),
     [
-        (OSError(13, "Permission denied", "/x"), "Error: /x: Permission denied.\n"),
-        (OSError(28, "No space left"), "Error: No space left.\n"),
-        (OSError("odd"), "Error: odd.\n"),
+        (OSError(13, "Permission denied", "/x"), 2, "Error: /x: Permission denied."),
+        (OSError(28, "No space left"), 2, "Error: No space left."),
+        (OSError("odd"), 2, "Error: odd."),
+        (InputError("Not\n this."), 2, "Error: Not this."),
+        (BackendError("Gone."), 3, "Error: Gone."),
+        (Cancelled("Stopped after 1."), 130, "Stopped after 1."),
+        (KeyboardInterrupt(), 130, "Stopped; what was finished is kept."),
+        (UsageError("No such option."), 2, "Error: No such option."),
+        (UsageError(), 2, "Error: See --help."),
+        (
+            ValueError("a\nb"),
+            1,
+            "Error: ValueError: a b; run with LEADLINE_DEBUG=1 for the traceback",
+        ),
     ],
 )
-def test_an_error_of_the_system_names_the_file_if_it_is_known(error, line, monkeypatch, capsys):
+def test_what_went_wrong_is_one_line_and_a_status(error, status, line, monkeypatch, capsys):
     def fail():
         raise error
 
     monkeypatch.setattr(core.cli.app, "build_app", fail)
-    assert main([]) == 2
-    assert capsys.readouterr().err == line
+    assert main([]) == status
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_nobody_reading_the_output_any_more_is_no_failure(tmp_path, monkeypatch, capsys):
+    def fail():
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(core.cli.app, "build_app", fail)
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main([]) == 0
+        out.write("What nobody reads any more cannot fail again.")
+    assert (tmp_path / "out").read_text() == capsys.readouterr().err == ""
 
 
 def test_the_name_of_the_program_is_no_argument(monkeypatch, capsys):
@@ -84,6 +116,12 @@ def test_notes_and_problems_are_logged_with_their_place(capsys):
         "f.csv, file: found 'y', expected a table (warning).",
         "f.csv: 1 of 2 rows are used.",
     ]
+
+
+def test_without_arguments_the_help_is_shown(capsys):
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Usage: ") and any(line.split()[:1] == ["analyze"] for line in lines)
 
 
 def test_only_the_help_of_check_says_how_grave_findings_are(capsys):
@@ -111,3 +149,86 @@ def test_results_are_text_unless_json_is_asked_for(tmp_path, capsys):
     assert Run.load(out).name == "t.csv"
     assert main(["export", str(out), "--out", str(tmp_path / "x.csv")]) == 0
     assert capsys.readouterr().out.startswith(f"{tmp_path / 'x.csv'}: ")
+
+
+def test_only_so_many_problems_are_logged(capsys):
+    for n, more in ((20, []), (1_021, ["f.csv: and 1,001 more."])):
+        issues = tuple(Issue(row, None, "x", "a number", "error") for row in range(1, n + 1))
+        log_report(ValidationReport(n, n, issues, pd.DataFrame(), n_issues=n), "f.csv")
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0].startswith("f.csv, row 1: ") and lines[19].startswith("f.csv, row 20: ")
+        assert lines[20:] == more
+
+
+def test_json_holds_null_for_what_is_no_number_at_any_depth(capsys):
+    print_json({"a": [float("nan"), ({"b": float("inf")}, 1.5)], "c": "\x7f"})
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"a": [None, [{"b": None}, 1.5]], "c": "\x7f"} and "\\u007f" in said
+
+
+def test_a_second_interrupt_ends_at_once(capsys):
+    with pytest.raises(KeyboardInterrupt), stoppable() as stopped:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert capsys.readouterr().err.count("press Ctrl-C again") == 1
+
+
+def test_a_thread_can_be_asked_whether_it_is_to_stop_but_takes_no_signals():
+    found = []
+
+    def work():
+        with stoppable() as stopped:
+            found.extend([stopped(), signal.getsignal(signal.SIGTERM)])
+
+    before = signal.getsignal(signal.SIGTERM)
+    (thread := threading.Thread(target=work)).start()
+    thread.join()
+    assert found == [False, before]
+
+
+def test_a_link_to_nothing_is_in_the_way_of_a_file(tmp_path):
+    (tmp_path / "x").symlink_to(tmp_path / "gone")
+    with pytest.raises(InputError, match=r"x exists; give another --out or --overwrite\."):
+        free_file(str(tmp_path / "x"), overwrite=False)
+    assert free_file(str(tmp_path / "x"), overwrite=True) == tmp_path / "x"
+
+
+def test_a_simulation_has_the_sizes_of_its_help_and_replaces_no_run(tmp_path, monkeypatch, capsys):
+    def refuse(pairs):
+        raise InputError(str(pairs))
+
+    queries = pd.DataFrame({"query_id": ["a"], "question": ["Who?"], "answer": ["Ann"]})
+    Run.create({"source": "live", "name": "Mine"}, queries=queries).save(tmp_path / "run")
+    small = ("--queries", "10", "--passages", "3", "--set", "repeats=0")
+    assert main(["simulate", *small, "--out", str(tmp_path / "run")]) == 2
+    assert "already holds another run, 'Mine'" in capsys.readouterr().err
+    monkeypatch.setattr(core.sources.simulation, "options_from_pairs", refuse)
+    assert main(["simulate", "--out", str(tmp_path / "new")]) == 2
+    sizes = [("queries", "50"), ("passages", "10"), ("seed", "42")]
+    assert capsys.readouterr().err == f"Error: {sizes}\n"
+
+
+@pytest.mark.parametrize(("given", "limit"), [((), 50), (("--limit", "3"), 3)])
+def test_fifty_questions_are_downloaded_in_their_order_unless_told_otherwise(
+    given, limit, tmp_path, monkeypatch, capsys
+):
+    def load(*sizes, **options):
+        raise InputError(f"{sizes} {options}")
+
+    monkeypatch.setattr(core.sources.natural_questions, "load_natural_questions", load)
+    assert main(["download", "nq", *given, "--out", str(tmp_path / "x")]) == 2
+    asked = {"split": "validation", "seed": None, "source": None}
+    assert capsys.readouterr().err == f"Error: ({limit},) {asked}\n"
+    (tmp_path / "x").touch()
+    assert main(["download", "nq", "--out", str(tmp_path / "x")]) == 2
+    assert "exists; give another" in capsys.readouterr().err
+
+
+def test_the_dashboard_is_served_at_its_port(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(core.cli.app, "serve", lambda run, port, said: asked.append((run, port)) or 7)
+    assert main(["dashboard"]) == main(["dashboard", "r", "--port", "65535"]) == 7
+    for port in ("0", "65536"):
+        assert main(["dashboard", "--port", port]) == 2
+    assert asked == [(None, 8501), ("r", 65_535)]

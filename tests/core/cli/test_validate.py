@@ -129,6 +129,7 @@ def test_hostile_text_cannot_act_on_the_terminal(options, validate):
         (b'{"question": "a"}\n{"question": "b"}', "must be one JSON object"),
         (b'{"question": ', "is not valid JSON"),
         (b'{"a":' * 100_000, "nested too deeply"),
+        (b" " * 10_000_000, "must be one JSON object"),
         (b" " * 10_000_001, "is larger than 10 MB"),
         ({}, "question must be a text, got none"),
         ({**GOOD, "answer": 1}, "answer must be a text, got 1"),

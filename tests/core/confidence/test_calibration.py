@@ -36,6 +36,7 @@ def test_the_grid_is_the_simplex():
     assert len(found) == len(np.unique(found, axis=0)) == 21 * 22 // 2
     assert found.min() == 0 and found.sum(axis=1) == pytest.approx(np.ones(231))
     assert found * 20 == pytest.approx(np.round(found * 20)) and simplex(1).tolist() == [[1.0]]
+    assert simplex(2, 4).tolist() == [[0, 1], [0.25, 0.75], [0.5, 0.5], [0.75, 0.25], [1, 0]]
 
 
 def test_the_grid_finds_the_best_weights_and_the_nearest_among_equals():
@@ -55,6 +56,25 @@ def test_the_grid_finds_the_best_weights_and_the_nearest_among_equals():
     ]
     undefined = grid_weights(told, np.array([True, True]), DEFAULT)
     assert undefined.shape == (3,) and np.isnan(undefined).all()
+
+
+def test_sums_that_differ_in_the_ninth_place_are_told_apart_and_in_the_tenth_are_not():
+    default, correct = np.array([0, 0.5, 0.5]), np.array([False, True])
+    apart, equal = (
+        grid_weights(np.array([[0.5, 0.5, 0.5], [0.5 + more, 0.5, 0.5]]), correct, default)
+        for more in (4e-9, 4e-10)
+    )
+    # 0.15 · 4e-9 is seen, 0.1 · 4e-9 is rounded away.
+    assert (apart[0], equal.tolist()) == (0.15, [0, 0.5, 0.5])
+
+
+def test_coefficients_below_1_are_shares_too_and_without_two_classes_there_are_none():
+    # Three of five are correct where the first signal is 1, two of five where it is 0: a coefficient of log 2.25.
+    first, second = np.repeat([1.0, 0.0], 5), np.full(10, 0.5)
+    correct = np.array([1, 1, 1, 0, 0, 1, 1, 0, 0, 0], dtype=bool)
+    unit, half = np.column_stack([first, second]), np.array([0.5, 0.5])
+    assert logistic_weights(unit, correct, half) == pytest.approx([1, 0], abs=1e-6)
+    assert np.isnan(logistic_weights(unit, np.ones(10, dtype=bool), half)).all()
 
 
 def test_logistic_weights_are_shares_and_never_negative():
@@ -90,6 +110,12 @@ def test_figures_of_the_default_by_hand():
     )
     assert found.default_auroc == pytest.approx(roc_auc_score(rows.correct, confidence))
     assert (found.n, found.n_correct, found.n_questions) == (60, rows.correct.sum(), 60)
+
+
+def test_a_weighted_sum_is_1_at_most():
+    # Weights may sum to 1 but for a millionth: both sums are above 1, and equal.
+    weighting = configured({"similarity": 0.45 + 9e-7, "lexical": 0.35, "llm": 0.2})
+    assert calibrate_weights(made([[1, 1, 1], [1 - 1e-6, 1, 1]], [1, 0]), weighting).default_auroc == 0.5
 
 
 def test_weights_are_tested_on_questions_they_were_not_learned_from():
@@ -131,6 +157,35 @@ def test_a_higher_level_is_a_wider_interval():
             outer.gain_interval[0] < inner.gain_interval[0] < inner.gain_interval[1] < outer.gain_interval[1]
         )
         assert outer.intervals["llm"][0] <= inner.intervals["llm"][0] < inner.intervals["llm"][1]
+
+
+@pytest.mark.parametrize(
+    ("given", "shared", "each"), [({}, 0.975, 0.95), ({"level": 0.9, "seed": 3}, 0.95, 0.9)]
+)
+def test_how_the_intervals_are_drawn_and_widened(given, shared, each, monkeypatch):
+    drawn = []
+
+    def once(sample, statistic, n_resamples, seed, level, groups):
+        drawn.append((seed, level))
+        return (0.0, 0.5)
+
+    def all_of(sample, statistic, n_values, n_refits, seed, level, groups):
+        drawn.append((seed, level))
+        return [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)]
+
+    monkeypatch.setattr("core.confidence.weights.bootstrap_interval", once)
+    monkeypatch.setattr("core.confidence.weights.bootstrap_intervals", all_of)
+    found = calibrate_weights(planted(4, 40), Weighting(), **given)
+    # Two methods share the error of the gain; a weight has all of it.
+    seed = given.get("seed", 0)
+    assert drawn == [(seed, pytest.approx(level)) for level in (each, shared, each, shared)]
+    grid, logistic = (list(one.intervals.values()) for one in found.learned)
+    # Half a step further out, and never outside [0, 1].
+    assert grid == [pytest.approx(ends) for ends in ((0, 0.025), (0.475, 0.525), (0.975, 1))]
+    assert logistic == [(0, 0), (0.5, 0.5), (1, 1)]
+    # A gain that may be none is not kept.
+    assert (found.best, found.reason) == (None, "the gain over the default is not significant")
+    assert "confidences" not in repr(found.learned[0]), "a number for each answer"
 
 
 def test_the_grid_tells_half_a_step_apart_at_most():
@@ -249,7 +304,10 @@ def test_a_comparison_by_hand():
     assert (accuracy.n, accuracy.a, accuracy.b, accuracy.difference) == (10, 0.5, 1, 0.5)
     # Sign test: all five that change do so for the better, 2 / 2⁵.
     assert accuracy.p_value == pytest.approx(1 / 16)
-    assert accuracy.low < 0.5 < accuracy.high
+    # Of shares, with one change more in either direction: 5/12 ± 1.96 · √((7/12 − (5/12)²) / 12).
+    assert (accuracy.low, accuracy.high) == pytest.approx((0.0545, 0.7788), abs=1e-4)
+    # Student's t with 9 degrees of freedom: −0.265 ± 2.2622 · 0.1950 / √10.
+    assert (brier.low, brier.high) == pytest.approx((-0.4045, -0.1255), abs=1e-4)
     # The means of 0.09 and 0.49, and of 0.01 and 0.04.
     assert (brier.a, brier.b, brier.difference) == pytest.approx((0.29, 0.025, -0.265))
     # All differences have one sign: only the flips of all 10 and of none are as extreme, 2 of 2¹⁰.
@@ -265,6 +323,8 @@ def test_each_confidence_has_a_threshold_of_its_own():
     accuracy, brier, ranking = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.6, 0.65))
     # 0.595 is 0.60 and passes; from 0.65 on that correct answer fails.
     assert (accuracy.a, accuracy.b) == pytest.approx((1, 2 / 3))
+    accuracy, *_ = compare_confidences(same, same, np.array([1.0, 1, 0]), (0.65, 0.6))
+    assert (accuracy.a, accuracy.b) == pytest.approx((2 / 3, 1))
     assert (brier.difference, brier.p_value, ranking.difference) == (0, 1, 0)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
+import core.confidence
 from core.confidence import (
     Failure,
     band,
@@ -28,7 +29,8 @@ UNIT = st.floats(0, 1)
 def test_uncertainty_of_retrieval_by_hand():
     # softmax(log 3, 0) = ¾, ¼: its entropy is log 4 − ¾ log 3.
     assert retrieval_uncertainty([math.log(3), 0]) == pytest.approx(2 - 0.75 * math.log2(3))
-    assert retrieval_uncertainty([7, 7, 7, 7]) == 1
+    # Of five equal scores the entropy is above log 5 by rounding.
+    assert retrieval_uncertainty([7, 7, 7, 7]) == retrieval_uncertainty([7] * 5) == 1
     assert retrieval_uncertainty([1_000, 0]) == 0
     for scores in ([], [3], [1, NAN], [1, math.inf]):
         assert math.isnan(retrieval_uncertainty(scores))
@@ -51,6 +53,8 @@ def test_combined_by_hand():
     assert combined_uncertainty(1, 0, 0.5, (0.5, 0.25, 0.25)) == pytest.approx(0.625)
     assert math.isnan(combined_uncertainty(NAN, 0.2, 0.9))
     assert combined_uncertainty(NAN, 0.2, 0.9, (0, 0.5, 0.5)) == pytest.approx(0.15)
+    # Weights may sum to 1 but for a millionth, the result is 1 at most.
+    assert combined_uncertainty(1, 1, 0, (0.2, 0.4, 0.4 + 9e-7)) == 1
 
 
 @given(UNIT, UNIT, UNIT, UNIT, st.integers(0, 2))
@@ -64,7 +68,9 @@ def test_combined_rises_with_each_part(a, b, c, other, which):
     assert above <= found if which == 2 else above >= found
 
 
-@pytest.mark.parametrize("lambdas", [(0.5, 0.5, 0.5), (1.2, -0.2, 0), (NAN, 0.5, 0.5)])
+@pytest.mark.parametrize(
+    "lambdas", [(0.5, 0.5, 0.5), (1, 1, 0), (0.2, 0.4, 0.400002), (1.2, -0.2, 0), (NAN, 0.5, 0.5)]
+)
 def test_weights_that_are_none_are_refused(lambdas):
     with pytest.raises(InputError, match="sum to 1"):
         combined_uncertainty(0.5, 0.5, 0.5, lambdas)
@@ -183,10 +189,18 @@ def test_the_decision_of_two_numbers_and_of_arrays():
         "b": True,
         "a": False,
     }
-    with pytest.raises(InputError, match="of equal length, got 2 and 1"):
-        combined_decision([0.9, 0.9], [True])
-    with pytest.raises(InputError, match=r"mc_confidence must lie in \[0, 1\]"):
-        combined_decision(1.2, True)
+    assert combined_decision([0, 1], [True, True]).tolist() == [False, True]
+    for one, other in ((2, 1), (1, 2)):
+        with pytest.raises(InputError, match=f"of equal length, got {one} and {other}"):
+            combined_decision([0.9] * one, [True] * other)
+    for outside in (1.2, -0.2):
+        with pytest.raises(InputError, match=r"mc_confidence must lie in \[0, 1\]"):
+            combined_decision(outside, True)
+
+
+def test_a_name_that_is_none_of_them_is_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = core.confidence.nothing
 
 
 def test_the_names_of_rag_uq_are_found_where_its_users_look():

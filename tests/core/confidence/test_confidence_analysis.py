@@ -228,9 +228,13 @@ def test_the_calibration_error_of_a_perfect_confidence():
     assert mean == pytest.approx(0.25, abs=0.05) and most == 0.5
     assert ece_by_chance(reliability_bins([0.0, 1.0], [1, 0])) == (0, 0)
     assert np.isnan(ece_by_chance(())).all()
+    # 500 runs are drawn: of ½ · n / 500 the thousandfold is a whole number.
+    assert 1_000 * mean == pytest.approx(round(1_000 * mean), abs=1e-9)
     # Of 100 answers at ½ the share correct has the standard deviation 0.05, and 95 % are within 0.098 of it.
     mean, most = ece_by_chance(reliability_bins([0.5] * 100, [1, 0] * 50))
     assert (mean, most) == (pytest.approx(0.05 * 0.798, abs=0.004), pytest.approx(0.098, abs=0.013))
+    bins = reliability_bins([0.5] * 100, [1, 0] * 50)
+    assert ece_by_chance(bins) == ece_by_chance(bins, 0) != ece_by_chance(bins, 1)
     said = facts(signal_run([0.5] * 100, correct=[True, False] * 50), **ALONE)["confidence_ece"]
     assert said.note == f"at most {most:.2f} in 95 % of such runs"
 
@@ -442,6 +446,7 @@ def test_exports(four):
         0.5,
         0.5,
     )
+    assert "signal.lexical" not in row.index, "it has no weight"
     bins = pd.read_csv(io.BytesIO(exporters()["reliability-csv"].write(Diagnosis(hostile, ALONE))))
     assert bins.loc[0, ["number", "n", "accuracy"]].to_list() == [7, 1, 1]
     empty = pd.read_csv(io.BytesIO(exporters()["reliability-csv"].write(Diagnosis(four))))

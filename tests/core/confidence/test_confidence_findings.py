@@ -112,6 +112,13 @@ def test_an_auroc_of_one_half_is_no_test():
     assert not {"confidence_ranks", "confidence_backwards"} & set(found)
 
 
+@pytest.mark.parametrize(("more", "area", "p_value"), [(4e-9, 1, 2 / 70), (4e-10, 0.5, 1)])
+def test_what_differs_in_the_ninth_place_is_in_order_and_in_the_tenth_is_equal(more, area, p_value):
+    found = judged([0.5 + more] * 4 + [0.5] * 4, [True] * 4 + [False] * 4)
+    # Of 70 ways to deal the labels two are as extreme.
+    assert (found.auroc[0], found.auroc_p_value) == (area, pytest.approx(p_value))
+
+
 def test_of_one_kind_of_answer_there_is_no_order():
     assert not {"confidence_blind", "confidence_ranks", "confidence_backwards"} & set(
         named(judged([0.9, 0.1], [True, True]))
@@ -155,6 +162,7 @@ def test_incorrect_answers_are_stopped():
     assert (none.n, none.of, none.otherwise, none.query_ids) == (0, 2, None, ())
     assert none.sentence.startswith("0 of 2 incorrect answers pass the threshold 0.6; fewer than 1 would if")
     one = named(judged([0.9, 0.1, 0.1, 0.1], [True, False, True, True]))["wrong_answers_stopped"]
+    assert one.p_value == 1, "of one that might pass none does in three of four cases"
     assert one.sentence.startswith("0 of 1 incorrect answer passes the threshold 0.6; fewer than 1 would if")
 
 
@@ -221,6 +229,12 @@ def told():
 def test_the_table_by_hand():
     found = told()
     q = found.queries
+    assert [*q] == [
+        "query_id", "question", "confidence", "raw_confidence", "judged_confidence", "similarity", "lexical", "llm_score",
+        "band", "passes", "retrieval_uncertainty", "sampling_uncertainty", "conformal_uncertainty",
+        "combined_uncertainty", "combined_confidence", "mc_confidence", "conformal_reliable", "is_reliable",
+        "is_reliable_strict", "correct", "reason",
+    ]  # fmt: skip
     assert q["confidence"].to_list()[:6] == VALUES[:6] and q["reason"].to_list()[6] == "no_signal"
     np.testing.assert_array_equal(q["judged_confidence"], [0.9, 0.8, 0.4, 0.2, 0.7, NAN, NAN])
     assert q["band"].to_list() == ["high", "high", "medium", "low", "high", "medium", "undefined"]
@@ -269,6 +283,8 @@ def test_numbers_by_hand():
     passing, below = said["n_correct_passing"], said["n_correct_below"]
     assert (passing.value, passing.of, passing.chance) == (1, 2, 0.5)
     assert (below.value, below.of, below.chance) == (0, 2, 0.5)
+    assert passing.title == "Correct, of answers that pass"
+    assert below.title == "Correct, of answers that do not pass"
     # Wilson's intervals of 1 of 2 and 0 of 2.
     assert passing.note == "95 % interval of the share 9 to 91 %"
     assert below.note == "95 % interval of the share 0 to 66 %"
@@ -308,6 +324,13 @@ def test_numbers_by_hand():
     assert value["n_taught"] == 1
 
 
+def test_an_answer_with_a_label_passes_as_it_is_shown():
+    found = judged([0.595, 0.6, 0.5949], [True, True, False])
+    assert found.labelled["passes"].to_list() == [True, True, False]
+    assert found.bands()["n_correct"].to_list() == [0, 2, 0]
+    assert judged([0.695, 0.395, 0.3949], [True] * 3).bands()["n_correct"].to_list() == [1, 1, 1]
+
+
 def test_numbers_without_labels():
     said = {one.key: one for one in numbers(analysis_of(signal_run([0.9, 0.2])))}
     known = {"mean_confidence", "n_passing", "confidence_bands", "confidence_undefined_reasons",
@@ -328,7 +351,8 @@ def test_numbers_without_signals():
 # The diagnostic
 
 
-def test_columns_of_a_question():
+def test_columns_of_a_question(given):
+    assert {one.name for one in CONFIDENCE.columns} < {*CONFIDENCE.analyse(given(0.6)).queries}
     assert [
         (one.name, one.bounds, one.higher_is, one.by_passages, one.needs_labels, one.is_secondary)
         for one in CONFIDENCE.columns

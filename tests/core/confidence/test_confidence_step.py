@@ -78,6 +78,11 @@ def test_similarity_is_the_mean_cosine_of_the_three_best(embedder):
     np.testing.assert_allclose(column(run, "similarity"), [0.8, 0, 0, math.nan], atol=1e-6)
 
 
+def test_a_cosine_that_rounding_leaves_above_1_counts_as_1(monkeypatch):
+    monkeypatch.setattr(Vectors, "embed", lambda self, texts: np.full((len(texts), 1), 1.00001, np.float32))
+    assert column(fill(run_of([["one"]]), QUIET), "similarity") == [1]
+
+
 def test_titles_belong_to_the_passages(embedder):
     embedder(title_one=0.5)
     run = run_of([["one"]])
@@ -110,7 +115,9 @@ def test_the_model_states_its_confidence():
     # Both questions are the same, so one call answers them.
     assert (facts["complete"], facts["n_left"], facts["notes"], facts["n_calls"]) == (True, 0, [], 1)
     request = model.requests[0]
-    assert (request.temperature, request.max_tokens) == (0, 24)
+    assert (request.temperature, request.max_tokens, request.seed) == (0, 24, 0)
+    (call,) = ConfidenceStep().calls(questions_of(run)("q1"))
+    assert (call.number, call.request) == (1, request)
     levels = json.loads(request.schema)["properties"]["confidence"]["enum"]
     assert levels[:3] == [0, 0.05, 0.1] and levels[-1] == 1 and len(levels) == 21
     assert fill(filled, ConfidenceStep(), llm=model) is filled
@@ -134,7 +141,9 @@ def test_what_is_judged_is_data():
         ('[1] {"confidence": 0.25}', 0.25),
         ("0.9", None),
         ("I am 90 % sure.", None),
+        ('{"confidence": 0}', 0),
         ('{"confidence": 90}', None),
+        ('{"confidence": 1.05}', None),
         ('{"confidence": -0.1}', None),
         ('{"confidence": true}', None),
         ('{"confidence": NaN}', None),

@@ -86,6 +86,7 @@ def test_too_few_labels_leave_the_default_without_a_map(n_right):
     assert found.proposed is None and found.compared == ()
     assert "too few labels" in found.weights.reason
     assert found.method.weighting == Weighting() and found.method.map.kind == "none"
+    assert {*found.maps} == {"platt", "isotonic"} and all(not one.after.n for one in found.maps.values())
 
 
 def test_what_is_compared_is_what_is_kept_though_another_has_a_higher_auroc(monkeypatch):
@@ -150,15 +151,15 @@ def run_of(signals, references):
 
 def test_answers_of_a_run():
     signals = [("q3", 0.4, 40, 0.1), ("q1", 0.2, 20, 0.3), ("q0", 0.1, 10, None), ("q2", 0.3, 30, 0.2)]
-    run = run_of(signals, [["Paris"], ["Paris"], None, ["Rome"], ["Rome"]])
+    run = run_of(signals, [["Paris"], ["Paris"], None, ["Rome"], ["Rome"], ["Rome"]])
     found = labelled_run(Diagnosis(run))
-    # q0 and q4 lack a signal, q2 a reference.
+    # q0, q4 and q5 lack a signal, q2 a reference.
     assert found.questions == ("Question 1?", "Question 3?")
     assert {name: values.tolist() for name, values in found.signals.items()} == {
         "similarity": [0.2, 0.4], "lexical": [20, 40], "llm": [0.3, 0.1],
     }  # fmt: skip
     assert found.correct.tolist() == [1, 0]
-    assert (found.n_unlabelled, found.n_without_signal) == (1, 2)
+    assert (found.n_unlabelled, found.n_without_signal) == (1, 3)
     # Any signal that is chosen will do.
     assert labelled_run(Diagnosis(run, {"weights": "lexical"})).signals["lexical"].tolist() == [10, 20, 40]
 

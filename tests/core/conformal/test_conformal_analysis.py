@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.conformal import conformal_threshold
+from core.conformal import conformal_threshold, online_p_values
 from core.conformal.definitions import (
     CALIBRATION,
     DEFINITIONS,
@@ -150,6 +150,9 @@ def test_every_group_has_its_threshold():
     assert groups["threshold"].to_dict() == {name: threshold(one, 0.5) for name, one in own.items()}
     assert groups["n_covered"].to_dict() == {"who": 0, "when": 1}
     assert groups["n_test"].to_list() == [1, 1] and groups["n_calibration"].to_list() == [4, 4]
+    # The third of four covers with 3/5: none of both with 0.16, and not both with 0.64.
+    one = conformal(run, alpha=0.5).coverages[OF_CORRECT]
+    assert one.band == (0, 1) and one.parts == ((4, 1), (4, 1))
 
 
 def test_the_threshold_of_a_question_is_that_of_its_group():
@@ -200,6 +203,8 @@ def test_drift_from_a_store_is_found_in_the_order_of_the_run():
     found = conformal(against_store(planted([0] * 60, [True] * 60, [False] * 60), calm))
     assert found.drift.alarm is not None and found.drift.alarm < 40
     assert found.queries["drift_p"].iloc[0] <= 1 / 61, "stranger than all sixty"
+    drawn = online_p_values(1 - np.array(calm) / 10, np.ones(60), seed=0)
+    assert found.queries["drift_p"].to_list() == pytest.approx(drawn), "the same at every look"
     # The label of an answer plays no part.
     unlabelled = conformal(against_store(planted([0] * 60, [None] * 60, [False] * 60), calm))
     assert unlabelled.drift.alarm == found.drift.alarm

@@ -2,15 +2,19 @@
 
 import math
 
+import pandas as pd
 import pytest
 
 from core.analyses import RECOVERED
+from core.conformal.definitions import METRICS
 from core.conformal.diagnostic import CONFORMAL
 from core.conformal.findings import findings, recover
 from core.conformal.step import ConformalStep
 from core.diagnosis import Diagnosis
 from core.pipeline import fill
+from core.run import Run
 from core.signals import signals_of
+from core.stats import wilson_interval
 from tests.core.conformal.conformal_runs import against_store, planted
 from tests.core.conformal.test_conformal_analysis import nine
 
@@ -41,6 +45,7 @@ def test_the_headline_numbers_by_hand():
         "conformal_undefined_reasons": ({}, None, None),
         "n_calibration": (9, None, None),
         "calibration_origin": ("this run", None, None),
+        "conformal_score": ("Word overlap with the samples", None, None),
         "conformal_alpha": (0.2, None, None),
         "conformal_delta": (0.1, None, None),
     }
@@ -94,6 +99,7 @@ def test_the_numbers_say_why_nothing_is_certified_unless_nothing_calibrates():
     assert found["certified_threshold"].note == "too many are wrong to say how many labels it would take"
     assert found["conformal_threshold"].note.startswith("0 correct answers cannot certify α = 0.1")
     bare = numbers(planted(same, correct, [None] * 18))
+    assert bare["conformal_score"].value is bare["conformal_undefined_reasons"].value is None
     assert {one.note for one in bare.values()} == {""}
 
 
@@ -183,3 +189,57 @@ def test_what_follows_from_the_score_is_no_signal_beside_it():
         ("Conformal p", (0, 1), "more confident"),
         ("Answers in the set", None, "more uncertain"),
     ]
+
+
+def test_a_calibration_without_a_score_names_none():
+    found = numbers(nine(), weights="nobody.knows", alpha=0.2)
+    assert found["conformal_score"].value is None and found["conformal_alpha"].value == 0.2
+
+
+def test_definitions_say_with_which_probability():
+    assert "at most α of the answers are wrong, with probability 90% over" in METRICS["certified"].meaning
+    assert "gains 20 times its stake with probability at most 5% if they do" in METRICS["drift"].meaning
+
+
+def said(run, **settings):
+    return {one.name: one for one in Diagnosis(run, settings).findings_of("conformal")}
+
+
+def test_an_alarm_names_the_question_and_those_from_there_on():
+    run = against_store(planted([9] * 5 + [0] * 35, [True] * 40, [False] * 40), [9, 8, 7, 6] * 10)
+    drift = Diagnosis(run)["conformal"].drift
+    found = said(run)["score_drift"]
+    assert 5 < drift.alarm < 40
+    assert found.sentence.endswith(f": alarm at question {drift.alarm + 1} of 40.")
+    assert (found.n, found.of) == (40 - drift.alarm, 40)
+    assert sorted(found.query_ids) == [f"q{i:03}" for i in range(drift.alarm, 40)]
+    assert found.p_value == pytest.approx(math.exp(-drift.log_martingale.max()))
+
+
+def test_a_certificate_counts_whom_it_lets_through_from_the_threshold_itself_on():
+    # Right from 0.5 on, wrong just below: 0.5 is certified, and reached by 30 of 40 that test or are new.
+    queries = pd.DataFrame({"query_id": [f"q{i:03}" for i in range(140)], "question": "?", "answer": "x"})
+    queries["reference_answers"] = [["x"]] * 60 + [["y"]] * 40 + [["x"]] * 20 + [None] * 20
+    queries["calibrates"] = [True] * 100 + [False] * 40
+    similar = [0.5] * 60 + [0.49] * 40 + [0.5] * 15 + [0.49] * 5 + [0.5] * 15 + [0.49] * 5
+    signals = pd.DataFrame({"query_id": queries["query_id"], "similarity": similar})
+    found = said(Run.create({"source": "upload"}, queries=queries, signals=signals))["certificate"]
+    assert found.sentence == (
+        "Answering only from a confidence of 0.50 on keeps 30 of 40 answers, at most 10 % wrong with "
+        "probability 90 % over the 120 labels."
+    )
+    assert (found.n, found.of, len(found.query_ids)) == (30, 40, 30)
+    assert found.interval == wilson_interval(0.75, 40)
+    # Where all calibrate there is nobody else to answer.
+    alone = said(planted([10] * 60, [True] * 60, [True] * 60))["certificate"]
+    assert (alone.n, alone.of, alone.interval) == (0, 0, None)
+
+
+def test_a_group_that_nobody_tests_tests_no_promise():
+    kind = ["a"] * 20 + ["b"] * 20 + ["b"] * 20
+    run = planted([9] * 40 + [0] * 20, [True] * 60, [True] * 40 + [False] * 20, kind=kind)
+    short = [one for one in findings(Diagnosis(run)["conformal"]) if one.name == "coverage_short"]
+    assert short[-1].sentence.startswith(
+        "Correct answers kept in b: 0 of 20 tested (0 %), where 90 % is promised and "
+    )
+    assert short[-1].clause == "a promise of 90 % holds for none of 20 only"

@@ -69,6 +69,11 @@ def test_seeds_have_a_range(seed):
         ConformalStep(seed=seed)
 
 
+@pytest.mark.parametrize("seed", [0, 2**31 - 1])
+def test_the_ends_of_the_range_are_seeds(seed):
+    assert ConformalStep(seed=seed).seed == seed
+
+
 def store_of(path, run, scores, correct=None, name=SCORE):
     """A store with these scores, of the set-up of a run."""
     source = provenance_of(run.manifest, name, "uncertainty")

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import betabinom
 
 from core.cli import main
 from core.conformal import certify_threshold, threshold_rank
 from core.conformal.analysis import flagged_over_splits
-from core.conformal.definitions import FLAGGED, OF_CORRECT, TEST
+from core.conformal.definitions import FLAGGED, NEW, OF_CORRECT, TEST
 from core.conformal.findings import findings
 from core.conformal.promises import OTHERS
 from core.conformal.step import ConformalStep
@@ -170,3 +171,32 @@ def test_a_more_lenient_alpha_has_no_graver_certificate(seed):
         one = found.get("certificate") or found["no_certificate"]
         grave.append(("low", "medium", "high").index(one.severity))
     assert grave == sorted(grave, reverse=True)
+
+
+def test_the_flagged_of_41_halves_by_hand():
+    rng = np.random.default_rng(7)
+    n, alpha = 50, 0.2
+    queries = pd.DataFrame({"query_id": [f"q{i:02}" for i in range(n)], "role": [TEST] * 40 + [NEW] * 10})
+    queries["kind"], queries["score"] = None, rng.random(n)
+    queries["correct"] = pd.array([*(rng.random(40) < 0.7).tolist(), *[None] * 10], dtype="boolean")
+    drawn, splits = np.random.default_rng(0), []
+    right, score = queries["correct"].fillna(False).to_numpy(dtype=bool), queries["score"].to_numpy()
+    for _ in range(41):
+        half = np.isin(np.arange(n), drawn.permutation(40)[:20])
+        own = score[half & right]
+        p = [(1 + (own >= one).sum()) / (own.size + 1) for one in score[~half]]
+        splits.append((sum(one <= alpha for one in p), own.size))
+    splits.sort(key=lambda one: one[0])
+    median, labels = splits[20]
+    found = flagged_over_splits(queries.sample(frac=1, random_state=1), alpha)
+    assert (found.n_splits, found.of, found.median) == (41, 30, median)
+    # Of 41 numbers the middle 95 % are all but the first and the last.
+    assert (found.low, found.high) == (splits[1][0], splits[39][0]) and found.low < found.high
+    k = threshold_rank(labels, alpha)
+    assert found.p_value == pytest.approx(2 * betabinom.cdf(30 - median, 30, k, labels + 1 - k))
+
+
+def test_where_no_half_has_enough_labels_none_is_flagged():
+    queries = pd.DataFrame({"query_id": ["a", "b"], "role": TEST, "kind": None, "score": [0.1, 0.2]})
+    queries["correct"] = pd.array([True, True], dtype="boolean")
+    assert flagged_over_splits(queries, 0.1) is None

@@ -365,9 +365,23 @@ def test_wrong_arguments_say_what_would_be_right(rag):
     for wrong, said in [
         ({"alpha": 0}, "alpha must lie between 0 and 1"),
         ({"n_samples": 1}, "n_samples must lie"),
+        ({"n_samples": 101}, "n_samples must lie"),
     ]:
         with pytest.raises(InputError, match=said):
             rag(**wrong)
+    assert rag(n_samples=100, path="d.db")[1].calibrate([], [], [])["total_calibrated"] == 0
+
+
+def test_ten_samples_are_drawn_for_an_error_rate_of_a_tenth_unless_told_otherwise(tmp_path):
+    llm = ScriptedLLM(paris)
+    with ConformalRAG(llm, tmp_path / "c.db") as found:
+        assert found.calibrate(["Q9?"], ["Text."], ["Paris"])["reason"] == (
+            "1 correct answer cannot certify α = 0.1; you need at least 9."
+        )
+        assert found.calibrate(["Q9?"], ["Text."], ["Rome"])["skipped"] == 1
+        assert found.store.frame()["nonconformity_score"].tolist() == pytest.approx([0.1])
+    assert [one.seed for one in llm.requests] == [*range(11)]
+    assert {one.max_tokens for one in llm.requests} == {24}
 
 
 def words(request):

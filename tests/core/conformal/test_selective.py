@@ -264,3 +264,34 @@ def test_a_more_lenient_alpha_is_never_out_of_reach_where_a_stricter_one_is_not(
     assert said == sorted(said, reverse=True)
     first = next((i for i, one in enumerate(found) if one.threshold is not None), len(found))
     assert not any(said[first:])
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n"), [(0.1, 22), (0.1, 23), (0.1, 44), (0.1, 45), (0.1, 120), (0.2, 90), (0.8, 60)]
+)
+def test_numbers_of_surest_answers_by_scipys_binomial(alpha, n):
+    def power(level, m):
+        passing = np.flatnonzero(binom.cdf(np.arange(m), m, alpha) <= level)
+        return binom.cdf(passing[-1], m, alpha / 3) if passing.size else 0.0
+
+    def needed(level):
+        return next(m for m in range(1, 999) if binom.cdf(0, m, alpha) <= level)
+
+    def start(level, most):
+        powers = [power(level, m) for m in range(1, most + 1)]
+        return 1 + next((i for i, one in enumerate(powers) if one >= 0.9), int(np.argmax(powers)))
+
+    def first(level):
+        return start(level, max(n // 3, needed(level)))
+
+    expected = {first(0.1): 0.1} if needed(0.1) < n else {}
+    if needed(0.01) < n:
+        expected = {first(0.09): 0.09, max(n // 2, start(0.01, n - 1)): 0.01}
+    # Where all are wrong none passes its level on.
+    table = certify_threshold(np.arange(n) / n, np.zeros(n), alpha, 0.1).table
+    assert {row.n_answered: row.level for row in table if row.level} == pytest.approx(expected)
+
+
+def test_twentieths_are_certified_unless_told_otherwise():
+    table = certify_threshold([0.2], [0.0], 0.1, 0.1).table
+    assert [row.threshold for row in table] == pytest.approx([step / 20 for step in range(19, -1, -1)])

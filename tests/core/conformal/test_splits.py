@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import betabinom, chisquare
 
 from core.conformal import conformal_threshold, coverage_band, threshold_rank
-from core.conformal.promises import ALPHAS, repeated_splits
+from core.conformal.promises import ALPHAS, Splits, repeated_splits
 
 
 def test_halves_and_thresholds_by_hand():
@@ -84,3 +84,25 @@ def test_same_seed_same_splits():
     one, same, other = (repeated_splits(scores, n_splits=20, seed=seed) for seed in (1, 1, 2))
     assert (one.coverage == same.coverage).all() and (one.coverage != other.coverage).any()
     assert one.alphas == ALPHAS == tuple(sorted(ALPHAS))
+
+
+def test_what_is_split_unless_told_otherwise():
+    scores = np.random.default_rng(0).random(12)
+    found = repeated_splits(scores)
+    assert found.coverage.shape == (200, 25) and (found.alphas[0], found.alphas[-1]) == (0.02, 0.5)
+    assert (found.coverage == repeated_splits(scores, seed=0).coverage).all()
+    assert (repeated_splits([1, 2]).n_calibration, repeated_splits([1, 2]).n_test) == (1, 1)
+
+
+@pytest.mark.parametrize(("n", "used"), [(999, 999), (1_000, 1_000), (1_001, 1_000)])
+def test_a_thousand_cases_are_split_at_most(n, used):
+    found = repeated_splits(np.arange(n), alphas=[0.1], n_splits=2)
+    assert (found.n_calibration, found.n_test) == (used // 2, used - used // 2)
+
+
+def test_a_frame_has_the_mean_and_the_middle_of_the_splits():
+    coverage = np.arange(41.0)[:, None] / 40
+    row = Splits(9, 4, (0.2,), coverage, coverage > 0.5).to_frame().iloc[0]
+    # Of 41 values the middle 95 % are the second to the last but one.
+    assert row[["mean", "mean_low", "mean_high"]].to_list() == pytest.approx([0.5, 1 / 40, 39 / 40])
+    assert row["finite"] == pytest.approx(20 / 41) and (row["low"], row["high"]) == (0.25, 1)

@@ -185,7 +185,7 @@ def test_harmful_passage_and_missed_evidence():
         },
         passage={
             "ablated_answer": ["Paris", "Rome", "Rome", "Rome", "Paris", "Paris", "Paris", "x", "x"],
-            "is_gold": [True, False, False, True, False, False, False, False, False],
+            "is_gold": [True, None, None, True, False, False, False, False, False],
         },
     )
     analysis = analyse(run)
@@ -194,6 +194,40 @@ def test_harmful_passage_and_missed_evidence():
     assert analysis.queries["harmful_passage"].tolist() == [True, False, False]
     assert analysis.passages["harmful_passage"].tolist() == [True] + [False] * 8
     assert analysis.queries["missed_evidence"].tolist() == [True, False, False]
+    # Both in the first; in the first two all influence is on one passage.
+    assert analysis.queries["n_modes"].tolist() == [3, 1, 0]
+    # The third says nothing, so that it is not incorrect, and its gold passages are not known.
+    tested = {"harmful_passage": 2, "missed_evidence": 2, "over_reliance": 3}
+    assert {name: analysis.testable[name] for name in tested} == tested
+
+
+def test_from_80_percent_on_one_passage_is_relied_on():
+    analysis = analyse(make([[0.8, 0.1, 0.1], [0.79, 0.11, 0.1], [0.4, 0.4], [0.4]]))
+    assert analysis.queries["over_reliance"].tolist() == [True, False, False, True]
+    # Of one passage there is nothing to normalise by.
+    normalised = analysis.queries["entropy_normalised"].tolist()
+    assert normalised[0] == pytest.approx(stats.entropy([8, 1, 1]) / math.log(3))
+    assert normalised[2:] == pytest.approx([1, math.nan], nan_ok=True)
+
+
+def test_an_answer_that_shares_nine_of_ten_words_with_its_closed_book_answer_is_parametric():
+    words = "one two three four five six seven eight nine ten"
+    closed = [words.replace("ten", "x"), words.replace("nine ten", "x y"), ""]
+    run = make(
+        [[0, 0, 0]] * 3,
+        query={
+            "answer": [words] * 2 + [""],
+            "answer_status": ["answered"] * 2 + ["empty"],
+            "closed_book_answer": closed,
+        },
+    )
+    assert analyse(run).queries["parametric"].tolist() == [True, False, False]
+
+
+def test_agreement_is_rounded_to_twelve_places():
+    q = analyse(make([[0.5, 0.5, 0.1]])).queries.iloc[0]
+    for name, exact in (("rho", math.sqrt(3) / 2), ("chance_high", math.sqrt(3) / 2)):
+        assert q[name] == round(exact, 12) != round(exact, 11)
 
 
 def test_noise_floor_and_interval():
@@ -345,6 +379,7 @@ def test_a_label_that_ties_decide_is_undefined_but_not_as_published():
     assert [found[key] for key in counts] == [4, 1, 3, 1, 3]
     assert found["label_reasons"] == {"inert": 1} and found["as_published"] is True
     assert published.queries["divergent_by_chance"].tolist()[:2] == [1.0, 1.0]
+    assert published.labelled(0.7).queries.equals(analysis.queries), "as published only if told"
 
 
 def test_other_labels_leave_all_else_as_it_is():

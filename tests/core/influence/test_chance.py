@@ -97,6 +97,7 @@ def test_the_band_of_three_by_hand():
 def test_one_influential_passage_among_ten():
     # Ten orders that differ; the only passage at place i has ρ = (11 − 2 i) / 9 · 0.5222.
     band = chance_band(range(1, 11), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0])
+    assert band.high == round(band.high, 12) != round(band.high, 11)
     values = np.array([(11 - 2 * i) / 9 for i in range(1, 11)]) * 0.52223
     assert np.unique(band.null) == pytest.approx(np.sort(values), abs=1e-4)
     for value in values:
@@ -168,6 +169,11 @@ def test_questions_of_other_sizes_and_patterns_do_not_change_a_result():
 def test_sums_over_all_orders_by_hand():
     ((rows, sums),) = random_sums(np.array([[1.0, 10, 100]]), np.array([[1.0, 2, 2]]), 6)
     assert rows.tolist() == [0] and sorted(sums[0]) == [122, 122, 212, 212, 221, 221]
+
+
+def test_as_many_orders_as_are_asked_for_are_all_of_them():
+    ((_, sums),) = random_sums(np.array([[1.0, 10, 100, 1_000]]), np.array([[1.0, 2, 3, 4]]), 24)
+    assert np.unique(sums).size == 24
 
 
 @settings(max_examples=40, deadline=None)

@@ -215,7 +215,11 @@ def counted(name, n, of, redundant=0, **tested):
     """An analysis in which one mode was found in the first of the questions."""
     row = {"n": 0, "of": of, "low": math.nan, "high": math.nan, "expected": math.nan, "p_value": math.nan}
     rows = dict.fromkeys(MODES, row) | {name: row | {"n": n, "low": 0.3, "high": 0.7} | tested}
-    queries = pd.DataFrame({"query_id": [f"q{i}" for i in range(of)], "rho": 0.0, "k": 3, "dominance": 1.0})
+    # Each shows it more than the one before.
+    queries = pd.DataFrame(
+        [(f"q{i}", -0.1 * i, 3 + i, 0.8 + 0.01 * i) for i in range(of)],
+        columns=["query_id", "rho", "k", "dominance"],
+    )
     queries = queries.assign(**dict.fromkeys(MODES, False))
     queries[name] = [i < n for i in range(of)]
     modes = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name").reset_index()
@@ -249,7 +253,7 @@ def test_every_mode_in_words(name, sentence, reads, severity, fix):
     assert finding.clause == ("" if name == "over_reliance" else f"in 2 of 4 questions {sentence} (30–70 %)")
     assert (finding.name, finding.n, finding.of, finding.interval) == (name, 2, 4, (0.3, 0.7))
     assert (finding.reads, finding.severity, finding.fix) == (reads, severity, fix)
-    assert (finding.query_ids, finding.advice) == (("q0", "q1"), MODES[name].advice)
+    assert (finding.query_ids, finding.advice) == (("q1", "q0"), MODES[name].advice)
     assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
     (finding,) = _modes(counted(name, 1, 1))
     assert finding.sentence == f"In 1 of 1 question {sentence}."

@@ -77,8 +77,12 @@ def test_number_of_calls(step, n_passages, n):
     assert step.n_calls(n_passages) == n
 
 
+def test_unless_told_the_seed_is_0():
+    assert {call.request.seed for call in InfluenceStep().calls(of_two())} == {0}
+
+
 def test_number_of_calls_is_that_of_the_calls():
-    for step in (InfluenceStep(), InfluenceStep(repeats=2, closed_book=False)):
+    for step in (InfluenceStep(), InfluenceStep(repeats=3, closed_book=False)):
         assert len(step.calls(of_two())) == step.n_calls(2)
 
 
@@ -101,10 +105,11 @@ def test_options_have_ranges_with_both_ends(name, low, high, span):
 def test_rows_of_a_question():
     answers = {
         ("baseline", 1): said("Cafe\u0301"), ("ablation", 1): said("Bea"), ("ablation", 2): FAILED,
-        ("repeat", 1): said("I don't know."), ("repeat", 2): said("", "reasoning"), ("closed book", 1): said(""),
+        ("repeat", 1): said("I don't know."), ("repeat", 2): said("", "reasoning"), ("repeat", 3): said("Ada"),
+        ("closed book", 1): said(""),
     }  # fmt: skip
     none = dict.fromkeys(("logprob_drop", "reference_logprob_drop", "approximate_drop", "screened_drop"))
-    assert InfluenceStep(repeats=2).rows(of_two(), answers) == {
+    assert InfluenceStep(repeats=3).rows(of_two(), answers) == {
         "queries": [
             {"query_id": "q", "answer": "Café", "answer_status": "answered", "status_reason": None,
              "closed_book_answer": "", "latency": 0.5, "prompt_tokens": 12, "completion_tokens": 3},
@@ -116,6 +121,7 @@ def test_rows_of_a_question():
         "repeats": [
             {"query_id": "q", "repeat": 1, "answer": "I don't know.", "answer_status": "abstained"},
             {"query_id": "q", "repeat": 2, "answer": None, "answer_status": "error"},
+            {"query_id": "q", "repeat": 3, "answer": "Ada", "answer_status": "answered"},
         ],
     }  # fmt: skip
 
@@ -237,3 +243,9 @@ def test_facts_count_questions_and_ablations_without_an_answer():
         ],
     }
     assert InfluenceStep().facts(asked_run(["done", "book", "new"])) == {"reasons": {}, "notes": []}
+    assert InfluenceStep().facts(asked_run(["bare"]))["notes"] == [
+        "Without an answer: 1 of 1 question; the table has the reasons."
+    ]
+    assert InfluenceStep().facts(asked_run(["done", "lost"]))["notes"] == [
+        "Missing: 1 ablated answer; its question is undefined (incomplete)."
+    ]

@@ -22,6 +22,7 @@ UNDEFINED = [
     ("answered", [NAN, NAN, NAN], [1, 2, 3], "not_asked"),
     ("answered", [0.1, NAN, 0.3], [1, 2, 3], "incomplete"),
     ("answered", [0.1, 0.2, 0.3], [1, 2, NAN], "incomplete"),
+    ("answered", [0.1, NAN, 0.3], [1, NAN, 3], "incomplete"),
     ("answered", [0, 0, 0], [1, 1, 1], "inert"),
     ("answered", [0.2, 0.2, 0.2], [1, 1, 1], "all_equal"),
     ("answered", [0.1, 0.2, 0.3], [2, 2, 2], "no_retrieval_order"),

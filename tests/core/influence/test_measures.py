@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ import pytest
 from core.charts.influence import influence_by_rank, rank_slope
 from core.cli import main
 from core.diagnosis import Diagnosis
+from core.influence import analyse
 from core.influence.definitions import REASONS
 from core.influence.diagnostic import MEASURE, influence_csv
 from core.influence.measures import MEASURES
 from core.run import Run
 from core.worklist import worklist
 from tests.core.influence.subset_runs import additive, any_of_three, noise, subsets_run
+from tests.core.influence.test_analysis import make
 
 # Of any one of three, a random half of the others needs a passage in 1 of 4 cases, a random order in 1 of 3.
 BY_HAND = {"surrogate": [0.75, 0.75, 0.75, 2.0], "shapley": [1.0, 1.0, 1.0, 2.0]}
@@ -166,6 +169,31 @@ def test_every_measure_says_what_it_answers():
         assert f"{one.title} ({one.name}): {one.asks}." in MEASURE.help
         assert one.reason == REASONS[one.reason.name] and one.reason.advice and one.gap
         assert one.is_signed == bool(one.noise)
+
+
+@pytest.mark.parametrize(
+    ("measure", "bounds", "one_by_one", "reads_attribution", "is_predicted"),
+    [
+        ("rouge", (0, 1), True, False, False),
+        ("logprob", (-math.inf, math.inf), True, False, False),
+        ("surrogate", (-math.inf, math.inf), False, True, True),
+        ("shapley", (-math.inf, math.inf), False, True, False),
+    ],
+)
+def test_what_kind_of_measure_it_is(measure, bounds, one_by_one, reads_attribution, is_predicted):
+    found = MEASURES[measure]
+    assert found.bounds == bounds and found.is_signed == (bounds[0] < 0)
+    assert (found.one_by_one, found.reads_attribution) == (one_by_one, reads_attribution)
+    assert found.is_predicted == is_predicted and found.heading == found.noun.capitalize()
+
+
+@pytest.mark.parametrize(("more", "ranks"), [(4e-9, [2, 1, 3]), (4e-10, [1.5, 1.5, 3])])
+def test_sums_that_differ_in_the_tenth_place_are_equal(more, ranks):
+    run = make([[0, 0, 0]])
+    scores = run.passages[["query_id", "passage_id"]].assign(score=[0.5, 0.5 + more, 0.1], low=0.0, high=1.0)
+    by = SimpleNamespace(unit="nats", passages=scores)
+    found = analyse(run, measure="surrogate", attribution=by)
+    assert found.passages["influence_rank"].to_list() == ranks
 
 
 @pytest.mark.parametrize("measure", BY_HAND)

@@ -124,9 +124,12 @@ def test_rank_biased_overlap_by_hand():
     # (1 - p)(p * 1 + p^2 * 1) + p^3 * 1 = 0.5 * 0.75 + 0.125 = 0.5
     assert rank_biased_overlap([1, 2, 3], [0.5, 0.9, 0.1], p=0.5) == pytest.approx(0.5)
     assert rank_biased_overlap([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(1.0)
+    # Of eleven passages in the same order the sum is above 1 by rounding.
+    assert rank_biased_overlap(range(11), range(11, 0, -1), p=0.8) == 1
     assert math.isnan(rank_biased_overlap([1, 2, 3], [0.2, 0.2, 0.2]))
-    with pytest.raises(ValueError, match="p must lie in"):
-        rank_biased_overlap([1, 2, 3], [1, 2, 3], p=1.0)
+    for p in (0.0, 1.0):
+        with pytest.raises(ValueError, match=rf"p must lie in \(0, 1\), got {p}"):
+            rank_biased_overlap([1, 2, 3], [1, 2, 3], p=p)
 
 
 def test_rank_biased_overlap_of_ties_is_the_mean_over_all_ways_to_break_them():
@@ -165,6 +168,7 @@ def test_noise_quantile():
     assert noise_quantile("The capital is Paris", [*repeats[:1] * 37, repeats[1]]) == 0.25
     assert math.isnan(noise_quantile("a", [])) and math.isnan(noise_quantile("", ["a"]))
     assert noise_quantile("a b", [""]) == 1.0
+    assert math.isnan(above_noise_by_chance(0))
 
 
 @pytest.mark.parametrize("n_repeats", [1, 2, 3, 5, 18, 19, 20, 38, 39, 60])

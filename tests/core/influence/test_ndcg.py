@@ -89,6 +89,13 @@ def test_p_value_of_ten_passages_is_that_of_random_orders():
     assert ndcg_by_chance(range(10), influence).p_value == pytest.approx(expected, abs=0.05)
 
 
+@pytest.mark.parametrize(("k", "extreme"), [(6, 2 / 720), (10, 2 / 2_001)])
+def test_of_all_orders_one_is_the_best_and_of_2_000_random_ones_beside_the_observed_none(k, extreme):
+    best = [0.9**i for i in range(k)]
+    for influence in (best, best[::-1]):
+        assert ndcg_by_chance(range(k), influence).p_value == pytest.approx(extreme)
+
+
 def block(influence, ranks=None):
     influence = np.asarray(influence, float)
     k = influence.shape[1]
@@ -118,6 +125,8 @@ def test_permutation_and_normal_p_values_agree(monkeypatch):
     influence = rng.random((60, 8))
     influence[:, 0] += 0.12
     exact = order_of_use([block(influence)]).p_value
+    monkeypatch.setattr("core.influence.ndcg._CELLS", influence.size * 9_999)
+    assert order_of_use([block(influence)]).p_value == exact
     monkeypatch.setattr("core.influence.ndcg._CELLS", 0)
     normal = order_of_use([block(influence)]).p_value
     assert 0.001 < normal < 0.2 and exact == pytest.approx(normal, abs=0.01)

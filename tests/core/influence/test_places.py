@@ -17,7 +17,7 @@ def shown(*influences, ranks=None, **more):
 def test_passages_without_ties_by_hand():
     found = shown([0.9, 0.1, 0.5])
     assert found.observed.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
-    assert (found.n_passages, found.n) == (3, 1)
+    assert (found.n_passages, found.n, found.whole) == (3, 1, True)
     assert found.first.tolist() == found.last.tolist() == [1, 2, 3]
 
 
@@ -59,7 +59,7 @@ def test_questions_are_counted_once_for_each_place():
     # Two passages of one question share retrieval rank 1.5, which belongs to rank 2.
     found = shown([0.9, 0.0, 0.0], ranks=[[1, 1, 3]])
     assert found.n_questions.tolist() == [[0, 1, 0], [0, 1, 1], [0, 1, 1]]
-    assert found.observed.sum() == found.expected.sum() == 3
+    assert found.observed.sum() == found.expected.sum() == 3 and not found.whole
 
 
 def test_only_the_questions_with_a_label():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.llm.cache import CacheError, CompletionCache, default_cache_path, request_key
+from core.llm.cache import CacheError, CompletionCache, default_cache_path, request_key, row_of
 from core.llm.prompts import answer_messages
 from core.llm.types import Completion, Message, Request
 from tests.scripted import ScriptedLLM
@@ -192,6 +192,9 @@ def test_a_file_damaged_inside_is_named(tmp_path):
         ("text", b"bytes"),
         ("finish_reason", "whatever"),
         ("prompt_tokens", "many"),
+        ("completion_tokens", "many"),
+        ("logprobs", f"[1{'0' * 400}]"),
+        ("logprobs", "[" * 100_000),
         ("latency", "long"),
     ],
 )
@@ -209,6 +212,19 @@ def test_a_row_that_cannot_be_read_counts_as_missing_and_is_replaced(tmp_path, c
         cache.put("bad", replace(done, text="newer"))
         assert cache.get_many(["bad"])["bad"].text == "new"
         assert cache.notes == ("1 row of the completion cache could not be read; asked again and replaced.",)
+
+
+def test_many_rows_are_written_together_and_those_that_could_not_be_read_replaced():
+    done = Completion("old", "stop", 1, 1, 0.5)
+    with CompletionCache() as cache:
+        cache.put_rows([row_of(f"k{i}", done, "m") for i in range(250)])
+        cache._db.execute("UPDATE completions SET latency = 'long' WHERE key IN ('k1', 'k2')")
+        assert len(cache.get_many(f"k{i}" for i in range(250))) == 248
+        new = replace(done, text="new")
+        cache.put_rows([row_of(f"k{i}", new, "m") for i in range(230, -1, -1)])
+        texts = {key: one.text for key, one in cache.get_many(f"k{i}" for i in range(250)).items()}
+        assert texts == {f"k{i}": "new" if i in (1, 2) else "old" for i in range(250)}
+        assert cache.notes == ("2 rows of the completion cache could not be read; asked again and replaced.",)
 
 
 def test_a_foreign_database_is_refused(tmp_path):

@@ -69,11 +69,50 @@ def test_objects_belong_to_their_question():
         ({"replies": ["first", "second"]}, "first"),
         ({"replies": []}, None),
         ({"found": "x"}, None),
+        (SimpleNamespace(content=[], response="of a response"), "of a response"),
+        (SimpleNamespace(content=["a", 5, {"text": 6}, "b"]), "ab"),
+        ({"replies": "no list", "message": "inner"}, "inner"),
         (SimpleNamespace(response=None), None),
     ],
 )
 def test_texts_of_answers(value, expected):
     assert answer_text(value) == expected
+
+
+def test_a_message_that_holds_itself_has_no_text():
+    odd = SimpleNamespace()
+    odd.message = odd
+    assert answer_text(odd) is None
+
+
+def test_the_pieces_of_an_answer_are_joined_and_those_without_a_text_left_out():
+    pieces = [{"text": "Pa"}, {"sources": []}, "ris"]
+    llm = FunctionLLM(lambda question, passages: iter(pieces))
+    stream = FunctionLLM(lambda question, passages: SimpleNamespace(response_gen=iter(pieces)))
+    assert [one.generate([request()])[0].text for one in (llm, stream)] == ["Paris"] * 2
+    assert (
+        "got list_iterator"
+        in FunctionLLM(lambda question, passages: iter([5])).generate([request()])[0].error
+    )
+
+
+def test_the_time_of_a_call_is_measured_where_the_answer_does_not_tell_it(monkeypatch):
+    clock = iter([10.0, 12.5, 20.0, 20.25, 30.0, 31.0, 40.0, 44.0])
+    monkeypatch.setattr("core.llm.functions.time", SimpleNamespace(perf_counter=clock.__next__))
+    given = iter(["text", Completion("own", "stop", 7, 2, 0.0), Completion("own", "stop", 7, 2, 0.5), 5])
+    found = FunctionLLM(lambda question, passages: next(given)).generate([request()] * 4)
+    assert [one.latency for one in found] == [2.5, 0.25, 0.5, 4.0]
+    assert [(one.prompt_tokens, one.completion_tokens) for one in found] == [(0, 0), (7, 2), (7, 2), (0, 0)]
+
+
+def test_a_hundred_different_errors_are_kept_and_every_call_has_its_own():
+    def answer(question, passages):
+        raise ValueError(f"no. {question}")
+
+    llm = FunctionLLM(answer)
+    found = llm.generate([request(str(n), []) for n in range(102)])
+    assert [one.error for one in found] == [f"answer raised ValueError: no. {n}" for n in range(102)]
+    assert list(llm.errors) == [one.error for one in found[:100]]
 
 
 def test_what_an_answer_may_be():
@@ -162,6 +201,18 @@ def test_a_transient_error_keeps_its_pause_and_no_secret():
     assert e.value.__cause__ in llm.errors.values()
 
 
+@pytest.mark.parametrize("pauses", [(None, 0.5), (0.5, None)])
+def test_a_pause_is_told_though_another_call_failed_without_one(pauses):
+    given = iter(pauses)
+
+    def answer(question, passages):
+        raise TransientError("busy", retry_after=next(given))
+
+    with pytest.raises(TransientError) as failed:
+        FunctionLLM(answer).generate([request(), request()])
+    assert failed.value.retry_after == 0.5
+
+
 def test_what_stands_for_a_model():
     """`MCDropoutConfidence(ollama.Client())` and `ConformalRAG(print)` ended in an AttributeError."""
     import ollama
@@ -192,6 +243,23 @@ def test_functions_of_one_argument_and_of_two():
     assert as_llm(later).name.endswith("later")
     assert as_llm(lambda q, p: f"{q}|{p}").generate([prompt])[0].text == "Context: a|[]"
     assert as_llm(lambda *given: f"{len(given)}").generate([request()])[0].text == "2"
+    whole = Request((Message("system", "Be brief."), *prompt.messages))
+    assert as_llm(lambda prompt: prompt).generate([whole])[0].text == "Be brief.\n\nContext: a"
+
+
+@pytest.mark.parametrize(
+    ("function", "style"),
+    [
+        (lambda prompt: "", "short"),
+        (lambda question, passages: "", "function"),
+        (lambda prompt, temperature=0.5: "", "function"),
+        (lambda question, passages, more: "", "function"),
+        (lambda: "", "function"),
+        (max, "function"),  # built in: it does not say what it takes
+    ],
+)
+def test_only_a_function_that_takes_nothing_but_a_prompt_gets_the_prompt(function, style):
+    assert as_llm(function).style == style
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ FENCE = "```"
         (f'Here it is:\n{FENCE}json\n{{"a": 1}}\n{FENCE}\nAs asked.', [{"a": 1}]),
         ('The answer is {"a": {"b": []}}. Hope it helps {you}!', [{"a": {"b": []}}]),
         ('As {curly} [see 2] said: {"a": 1}', [{"a": 1}]),
+        ('As {curly [see 2] {and more}} said: {"a": 1}', [{"a": 1}]),
+        ('{"a": "</think>b"}', [{"a": "</think>b"}]),
         ('{"a": 1} or {"a": 2}', [{"a": 1}, {"a": 2}]),
         ("[1] says [2, 3]", [[1], [2, 3]]),
         ('{"a": [1, 2,], "b": "x,]",}', [{"a": [1, 2], "b": "x,]"}]),
@@ -54,7 +56,8 @@ def test_what_stands_around_json_is_passed_over(text, expected):
         ("12 of 20", "there is no JSON in it"),
         ('"yes", she said', "there is no JSON in it"),
         ("Score: 7", "there is no JSON in it"),
-        ('{"a": 1', "at character"),
+        ('{"a": 1', "Expecting ',' delimiter at character 8$"),
+        ('{"a": [1,], "b": ', "at character 10$"),
         ('{"a": [{"b": 1}, {"b"', "at character"),
         ('{"a": [{"b": 1} {"b": 2}]}', "at character"),
         ('{"a": "unfinished', "at character"),
@@ -92,6 +95,18 @@ def test_what_must_not_be_used_is_refused_with_the_reason(text, reason):
 def test_a_part_of_broken_json_is_never_taken_for_the_whole(text):
     with pytest.raises(NotJson):
         list(json_values(text))
+
+
+def test_the_limit_of_length_is_exact():
+    text = f'"{"x" * 199_998}"'
+    assert list(json_values(text)) == ["x" * 199_998]
+
+
+def test_twenty_brackets_of_a_reply_are_looked_at():
+    assert list(json_values(" and ".join(f"[{n}]" for n in range(25)))) == [[n] for n in range(20)]
+    assert list(json_values("{so} " * 19 + "[1]")) == [[1]]
+    with pytest.raises(NotJson, match="there is no JSON in it"):
+        list(json_values("{so} " * 20 + "[1]"))
 
 
 def test_the_limit_of_depth_is_exact():

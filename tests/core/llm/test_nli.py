@@ -59,18 +59,21 @@ def encoder(monkeypatch):
         asked = []
 
         def load(name, device):
+            put.loaded.append((name, device))
             if isinstance(logits, Exception):
                 raise logits
             config = SimpleNamespace(id2label=labels)
             return SimpleNamespace(model=SimpleNamespace(config=config), predict=predict)
 
-        def predict(pairs, **_):
+        def predict(pairs, **options):
             asked.append(pairs)
+            put.options.append(options)
             return [logits[pair] for pair in pairs]
 
         monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=load))
         return asked
 
+    put.loaded, put.options = [], []
     return put
 
 
@@ -91,10 +94,31 @@ def test_the_labels_say_which_output_is_which_and_each_pair_is_read_once(encoder
     }
     asked = encoder(logits)
     pairs = [TextPair("Ann", "A woman", "Who?"), TextPair("Ann", "Bob"), TextPair("Ann", "A woman", "Who?")]
-    found = CrossEncoderNLI("x/y").relations(pairs)
+    model = CrossEncoderNLI("x/y")
+    found = model.relations(pairs)
     # Of 8 parts 6 and 1; of 5 parts 1 and 3.
     assert found == [pytest.approx((0.75, 0.125)), pytest.approx((0.2, 0.6)), pytest.approx((0.75, 0.125))]
     assert asked == [list(logits)]
+    model.load()
+    assert model.relations(pairs[1:2]) == [pytest.approx((0.2, 0.6))]
+    assert encoder.loaded == [("x/y", None)]  # once
+
+
+def test_a_model_reads_32_pairs_at_once_and_writes_nothing_to_the_screen(encoder):
+    encoder({("a", "b"): [0.0, 0.0, 0.0]})
+    CrossEncoderNLI("x/y", device="cuda").relations([TextPair("a", "b")])
+    (options,) = encoder.options
+    identity = options.pop("activation_fn")
+    assert type(identity) is object  # the stand-in for torch's: logits come as they are
+    assert options == {"batch_size": 32, "show_progress_bar": False, "convert_to_numpy": True}
+    assert encoder.loaded == [("x/y", "cuda")]
+
+
+def test_a_judge_that_speaks_of_a_statement_it_was_not_shown_is_not_believed():
+    llm = ScriptedLLM(lambda request: '{"1": "ENTAILED", "2": "ENTAILED"}')
+    (relation,) = JudgeNLI(llm).relations([TextPair("p", "a")])
+    assert all(math.isnan(value) for value in relation)
+    assert llm.calls == 2  # it was shown what is wrong, once
 
 
 def test_a_model_without_contradiction_leaves_it_unknown(encoder):
@@ -109,3 +133,15 @@ def test_a_model_of_another_kind_is_refused(encoder):
     encoder({}, {0: "negative", 1: "positive"})
     with pytest.raises(BackendError, match=r"one label for entailment; it has negative, positive\.$"):
         CrossEncoderNLI("x").load()
+    encoder({}, {"0": "Supports", "1": "entailment", "2": "neutral"})
+    with pytest.raises(
+        BackendError, match=r"one label for entailment; it has supports, entailment, neutral\.$"
+    ):
+        CrossEncoderNLI("x").load()
+
+
+def test_where_two_labels_are_contradictions_that_is_unknown(encoder):
+    labels = {0: "contradiction", 1: "contradicts", 2: "entailment"}
+    encoder({("a", "b"): [0.0, 0.0, math.log(6)]}, labels)
+    (found,) = CrossEncoderNLI("x").relations([TextPair("a", "b")])
+    assert found == pytest.approx((0.75, math.nan), nan_ok=True)

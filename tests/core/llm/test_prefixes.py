@@ -38,6 +38,15 @@ def test_a_begun_answer_and_roles_are_part_of_the_prompt():
     assert prefix_order([first, *asked("a\nb"), other]) == [0, 2, 1]
 
 
+def test_what_does_not_begin_alike_shares_nothing_however_it_goes_on():
+    """The second letters of "user" and "assistant" are the same."""
+    assert prefix_order([Request((Message(role, "a"),)) for role in ("user", "system", "assistant")]) == [
+        0,
+        1,
+        2,
+    ]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_no_other_order_shares_more(seed):
     rng = random.Random(seed)

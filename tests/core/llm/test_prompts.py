@@ -1,7 +1,14 @@
 import pytest
 
 from core.errors import InputError
-from core.llm.prompts import STYLES, answer_messages, closed_book_messages, prompt_style
+from core.llm.prompts import (
+    FUNCTION_STYLE,
+    STYLES,
+    answer_messages,
+    closed_book_messages,
+    passage_message,
+    prompt_style,
+)
 
 PASSAGES = [(1, "Tea", "Tea is a drink."), (2, "", "No title."), (3, "大运河", "全长一千七百多公里。")]
 
@@ -36,7 +43,7 @@ def test_the_instruction_allows_not_knowing():
 def test_the_template_shows_what_is_sent():
     template = prompt_style("short").template
     assert template.count(STYLES["short"].instruction) == 1
-    assert "[2] {title}: {text} …" in template
+    assert "\n\n[1] {title}: {text}\n\n[2] {title}: {text} …\n\n" in template
     assert template.endswith("Question: {question}\n\nassistant: Answer:")
 
 
@@ -55,3 +62,14 @@ def test_the_beginning_of_the_answer_is_shown_only_where_it_is_sent():
 def test_a_short_answer_is_one_line_and_a_full_one_ends_by_itself():
     assert prompt_style("short").stop == ("\n",)
     assert prompt_style("full").stop == ()
+
+
+def test_only_full_answers_are_asked_to_cite_and_only_a_function_gets_passages_apart():
+    styles = (*STYLES.values(), FUNCTION_STYLE)
+    assert [style.name for style in styles if style.cites] == ["full"]
+    assert [style.name for style in styles if style.apart] == ["function"]
+
+
+def test_a_function_reads_every_script_as_it_is_written():
+    content = passage_message(PASSAGES[2]).content
+    assert content == '{"label": 3, "title": "大运河", "text": "全长一千七百多公里。"}'

@@ -1,6 +1,7 @@
 import pytest
 
-from core.llm.remote import cut_at_stop, without_thoughts
+from core.llm.remote import Received, cut_at_stop, without_thoughts
+from core.llm.types import Request
 
 
 @pytest.mark.parametrize(
@@ -12,6 +13,7 @@ from core.llm.remote import cut_at_stop, without_thoughts
         ("Paris", (), ("Paris", False)),
         ("  \n ", ("\n",), ("", False)),
         ("Paris", ("",), ("Paris", False)),
+        (" . Paris", (".",), ("", True)),
     ],
 )
 def test_an_answer_ends_at_the_first_stop_after_it_began(text, stop, expected):
@@ -30,3 +32,11 @@ def test_an_answer_ends_at_the_first_stop_after_it_began(text, stop, expected):
 )
 def test_two_thoughts_or_two_closing_tags_in_a_reply(text, expected):
     assert without_thoughts(text) == expected
+
+
+def test_log_probabilities_are_of_the_answer_alone_and_only_where_asked_for():
+    # Reasoning that is told elsewhere, then white space, then the answer.
+    tokens = [(b"abc", -1.0), (b"   ", -2.0), (b"Par", -3.0), (b"is", -4.0), (b"\n", -5.0), (b"So", -6.0)]
+    given = Received("   Paris\nSo", "stop", False, tokens, 9, 6, 0.5)
+    assert given.completion(Request((), stop=("\n",), logprobs=True), "").logprobs == (-3.0, -4.0)
+    assert given.completion(Request((), stop=("\n",)), "").logprobs is None

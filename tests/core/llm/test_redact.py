@@ -1,6 +1,6 @@
 import pytest
 
-from core.llm.redact import error_text, without_secrets
+from core.llm.redact import error_text, one_line, without_secrets
 
 KEY = "sk-proj-0123456789abcdefABCDEF"
 
@@ -24,6 +24,22 @@ def test_what_the_environment_calls_a_key_is_taken_out(monkeypatch):
     monkeypatch.setenv("MY_SERVICE_API_KEY", "correct horse battery")
     monkeypatch.setenv("OTHER_TOKEN", "short")
     assert without_secrets("tried 'correct horse battery', short") == "tried '…', short"
+
+
+def test_a_secret_has_eight_characters_and_a_name_that_says_so(monkeypatch):
+    for name, value in (
+        ("SOME_KEY", "8charact"),
+        ("SOME_TOKEN", "7letter"),
+        ("SOME_PLACE", "somewhere else"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert without_secrets("8charact 7letter somewhere else") == "… 7letter somewhere else"
+
+
+def test_a_message_has_at_most_300_characters_where_nothing_else_is_said():
+    assert one_line("x" * 300) == "x" * 300
+    assert one_line("x" * 301) == "x" * 299 + "…"
+    assert one_line("word " * 3, 9) == "word wor…"
 
 
 def test_an_exception_is_one_line_with_its_type():

@@ -1,15 +1,20 @@
 import asyncio
+import contextlib
+import os
 import threading
 import time
 
 import pytest
 
 from core.errors import BackendError, Cancelled, InputError, TransientError
+from core.llm import remote as module
 from core.llm.remote import (
     AdaptiveLimit,
     Overloaded,
     Remote,
+    background_loop,
     estimate_tokens,
+    run_on_loop,
     without_echo,
     without_prefill,
 )
@@ -28,10 +33,11 @@ def done(asked):
     return Completion(f"answer {number(asked)}", "stop", 1, 1, 0.0)
 
 
-@pytest.mark.parametrize(("parallel", "timeout", "name"), [(0, 1.0, "parallel"), (1, 0.0, "timeout")])
-def test_limits_must_be_above_zero(parallel, timeout, name):
-    with pytest.raises(InputError, match=f"{name} must be above 0, got 0"):
-        Remote(parallel, timeout)
+@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize("name", ["parallel", "timeout"])
+def test_limits_must_be_above_zero(name, value):
+    with pytest.raises(InputError, match=f"{name} must be above 0, got {value}"):
+        Remote(value if name == "parallel" else 1, value if name == "timeout" else 0.5)
 
 
 async def through(limit, failure=None):
@@ -54,6 +60,18 @@ def test_the_limit_halves_when_overloaded_and_comes_back_one_by_one():
     # 8, halved to 4 and 2; another failure changes nothing. Then 2 + 1/2 + 1/2.5 = 2.9, + 1/2.9 = 3.24,
     # and by the same steps 3.55, 3.83, 4.10, 4.34, 4.57.
     assert asyncio.run(steps()) == [4, 2, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+
+
+def test_one_call_at_least_may_always_run():
+    async def steps():
+        limit, seen = AdaptiveLimit(4), []
+        for failure in [*[Overloaded("busy")] * 3, *[None] * 4]:
+            await through(limit, failure)
+            seen.append(limit.limit)
+        return seen
+
+    # Halved to 2, 1 and no further; then 1 + 1 = 2, + 1/2 = 2.5, + 1/2.5 = 2.9, + 1/2.9 = 3.24.
+    assert asyncio.run(steps()) == [2, 1, 1, 2, 2, 2, 3]
 
 
 def test_calls_that_fail_together_are_one_overload():
@@ -227,6 +245,69 @@ def test_a_pause_holds_for_all_calls_of_the_server():
     assert asked_at == [0, 4]
 
 
+def test_a_shorter_pause_does_not_end_a_longer_one():
+    remote, long_asked = Remote(4, 30), asyncio.Event()
+
+    async def call(asked):
+        if number(asked) == 1:
+            long_asked.set()
+            raise Overloaded("Long.", retry_after=60)
+        if number(asked) == 2:
+            await long_asked.wait()
+            raise Overloaded("Short.", retry_after=1)
+        return done(asked)
+
+    with pytest.raises(Overloaded, match="Long"):  # 1 and 2 are under way together, after 0
+        remote.generate([request(n) for n in range(3)], call)
+    with pytest.raises(Overloaded, match="Long") as waiting:
+        remote.generate([request(3)], call)
+    assert waiting.value.retry_after > 30
+
+
+@pytest.mark.parametrize("pauses", [(None, 0.5), (0.5, None)])
+def test_a_pause_is_told_though_another_call_failed_without_one(pauses):
+    async def call(asked):
+        raise TransientError("broken", retry_after=pauses[number(asked)])
+
+    with pytest.raises(TransientError) as failed:
+        Remote(2, 30).generate([request(0), request(1)], call)
+    assert failed.value.retry_after == 0.5
+
+
+def test_a_cancel_is_looked_for_five_times_a_second_and_the_call_has_ten_seconds_to_end(monkeypatch):
+    waits = []
+
+    class Event(threading.Event):
+        def wait(self, timeout):
+            waits.append(timeout)
+            return super().wait(0.001 if len(waits) == 1 else timeout)
+
+    monkeypatch.setattr(module.threading, "Event", Event)
+    with pytest.raises(Cancelled):
+        run_on_loop(asyncio.sleep(60), lambda: True)
+    assert waits == [0.2, 10.0]
+
+
+def test_the_loop_of_all_calls_does_not_keep_a_process_alive():
+    assert background_loop() is background_loop()
+    assert [one.daemon for one in threading.enumerate() if one.name == "leadline-remote"] == [True]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # the child calls nothing that others may have locked
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_the_child_of_a_fork_has_a_loop_of_its_own():
+    assert run_on_loop(asyncio.sleep(0, "here")) == "here"
+    child = os.fork()
+    if not child:
+        looks = iter([False] * 10)  # two seconds, where no thread serves the loop
+        with contextlib.suppress(BaseException):
+            os._exit(7 if run_on_loop(asyncio.sleep(0, 7), lambda: next(looks)) == 7 else 1)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def test_an_overload_without_a_pause_holds_nobody_up():
     remote, asked = Remote(1, 30), []
 
@@ -291,3 +372,6 @@ def test_the_beginning_of_the_answer_is_not_sent_and_not_repeated():
 def test_tokens_are_estimated_by_script():
     assert estimate_tokens([Message("user", "abcdefgh"), Message("user", "")]) == 4 + 2 + 4
     assert estimate_tokens([Message("user", "巴黎a")]) == 4 + 2 + 1
+    # From U+2E80 on, the first of the radicals of Chinese characters, each counts.
+    assert estimate_tokens([Message("user", "\u2e80" * 4)]) == 4 + 4
+    assert estimate_tokens([Message("user", "\u2e7f" * 9)]) == 4 + 3

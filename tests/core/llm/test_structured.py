@@ -52,6 +52,8 @@ def ended(text, reason, error=None):
         # The schema is repeated first, as small models do; it does not follow itself.
         f"{json.dumps(SCHEMA)}\n{GOOD}",
         ended(GOOD + " And I would add", "length"),
+        ended(GOOD, "content_filter"),
+        '{"score": 7} or rather {"why": "it says so", "score": 7}',
     ],
 )
 def test_a_reply_that_holds_the_value_takes_one_call(reply):
@@ -72,6 +74,9 @@ def test_a_reply_that_holds_the_value_takes_one_call(reply):
         ('{"why": "x", "score": NaN}', "it is not JSON: NaN is not JSON"),
         ('{"why": "x", "score": 1, "score": 2}', "it is not JSON: the name 'score' comes twice in one object"),
         (ended('{"why": "x', "length"), "it was cut off by the token limit"),
+        # Of several values that are wrong the first is told, also where what follows is broken.
+        ('{"score": 7} or {"why": "x", "score": 11}', "it does not follow the schema at $: 'why' is a required property"),
+        ('{"score": 7} or {"why": "x', "it does not follow the schema at $: 'why' is a required property"),
         ("[" * 5000, "it is not JSON: it is nested deeper than 32"),
         ("y" * 300_000, "it is not JSON: the reply has 300,000 characters, more than 200,000"),
     ],
@@ -100,6 +105,20 @@ def test_the_repair_call_shows_the_reply_and_what_is_wrong():
     assert "at $.score: 11 is greater than the maximum of 10" in second.messages[3].content
     assert canonical(SCHEMA) in second.messages[3].content
     assert [m.role for m in second.messages] == ["system", "user", "assistant", "user"]
+
+
+def test_a_reply_has_room_for_512_tokens_and_the_seed_0_where_nothing_else_is_said():
+    llm = scripted(GOOD)
+    generate_json(llm, ASKED, SCHEMA)
+    assert (llm.requests[0].max_tokens, llm.requests[0].seed) == (512, 0)
+
+
+def test_the_last_of_several_user_turns_asks_for_json():
+    llm = scripted(GOOD)
+    generate_json(llm, (*ASKED, Message("assistant", "Perhaps."), Message("user", "Be sure.")), SCHEMA)
+    last = llm.requests[0].messages
+    assert last[:3] == (*ASKED, Message("assistant", "Perhaps."))
+    assert last[3].content.startswith("Be sure.\n\nAnswer with one JSON value") and len(last) == 4
 
 
 def test_a_turn_that_was_begun_is_finished_in_the_repair():
@@ -259,6 +278,8 @@ def test_canonical_text_is_the_same_for_the_same_schema():
     assert canonical(json.loads(canonical(SCHEMA))) == canonical(SCHEMA)
     assert canonical({"required": ("a",), "type": "object"}) == '{"required":["a"],"type":"object"}'
     assert "é" in canonical({"const": "é"})
+    with pytest.raises(ValueError):
+        canonical({"const": float("nan")})
 
 
 def test_the_order_of_properties_is_part_of_a_schema():

@@ -24,10 +24,11 @@ def test_plain_functions_run_in_the_callers_thread_one_by_one():
     assert [o.value for o in outcomes(lambda x: threading.get_ident() == here, [(1,), (2,)])] == [True] * 2
 
 
-def test_parallel_plain_functions_really_run_at_once():
-    barrier = threading.Barrier(3, timeout=20)
-    found = outcomes(lambda x: barrier.wait() >= 0 and x, [(1,), (2,), (3,)], parallel=3)
-    assert [o.value for o in found] == [1, 2, 3]
+@pytest.mark.parametrize("parallel", [2, 3])
+def test_parallel_plain_functions_really_run_at_once(parallel):
+    barrier = threading.Barrier(parallel, timeout=20)
+    found = outcomes(lambda x: barrier.wait() >= 0 and x, [(x,) for x in range(parallel)], parallel=parallel)
+    assert [o.value for o in found] == list(range(parallel))
 
 
 async def double(x):
@@ -50,6 +51,34 @@ async def generated(x):
 )
 def test_async_functions(function):
     assert [o.value for o in outcomes(function, [(1,), (2,)])] == [2, 4]
+
+
+class AsyncGenerating:
+    async def __call__(self, x):
+        yield x
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "at_once"),
+    [
+        (len, None, 1),
+        (len, 3, 3),
+        (functools.partial(len), None, 1),
+        (double, None, 8),
+        (double, 3, 3),
+        (functools.partial(double, 1), None, 8),
+        (generated, None, 8),
+        (AsyncCallable(), None, 8),
+        (AsyncGenerating(), None, 8),
+        (functools.partial(AsyncCallable(), 1), None, 8),
+    ],
+)
+def test_async_functions_of_every_kind_are_called_eight_at_once_where_nothing_else_is_said(
+    function, given, at_once
+):
+    wrapped = UserFunction(function, "answer", lambda value: value, given)
+    assert wrapped.parallel == at_once
+    wrapped.close()
 
 
 def test_async_generators_are_gone_through():
@@ -115,6 +144,41 @@ def test_a_cancel_ends_the_calls(parallel):
         function.each([(i,) for i in range(1000)], lambda i, o: stop.append(i), lambda: bool(stop))
     function.close()
     assert 1 <= len(calls) < 1000
+
+
+def test_outcomes_that_have_arrived_before_a_cancel_are_delivered_and_no_others():
+    still, seen = threading.Event(), []
+    function = UserFunction(lambda x: x < 3 or still.wait(20), "answer", lambda value: value, parallel=4)
+
+    def done(index, outcome):
+        if not seen:  # the threads of the first three are free for other work only once those are done
+            free = threading.Barrier(3)
+            for work in [function._pool.submit(free.wait, 20) for _ in range(3)]:
+                work.result()
+        seen.append(index)
+        raise Cancelled("Stop.")
+
+    with pytest.raises(Cancelled):
+        function.each([(x,) for x in range(5)], done)
+    assert sorted(seen) == [0, 1, 2]
+    still.set()
+    function.close()
+
+
+def test_a_cancel_and_a_failure_of_the_functions_own_are_outcomes():
+    asked = []
+
+    def answer(kind):
+        asked.append(kind)
+        raise Cancelled("mine") if kind == "cancel" else ValueError("mine")
+
+    for cancelled in (None, lambda: False):
+        found, function = [], UserFunction(answer, "answer", lambda value: value)
+        function.each([("cancel",)], lambda i, outcome, found=found: found.append(outcome.error), cancelled)
+        assert isinstance(found[0], Cancelled)
+    found = []
+    function.each([("fail",)], lambda i, outcome: found.append(outcome.error), lambda: asked[-1:] == ["fail"])
+    assert isinstance(found[0], ValueError)  # though the user has cancelled meanwhile
 
 
 def test_a_cancel_does_not_wait_for_an_async_call():

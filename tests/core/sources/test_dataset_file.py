@@ -12,9 +12,12 @@ from core.sources.dataset import (
     dataset_jsonl,
     load_dataset,
     make_dataset,
+    note_oddities,
     read_dataset,
     single_question,
 )
+from core.sources.question import Question
+from core.sources.report import IssueLog
 from tests.test_sample_data import SAMPLES
 
 RECORDS = [
@@ -81,3 +84,21 @@ def test_what_could_not_be_read_again_is_refused(monkeypatch):
     monkeypatch.setattr(dataset_file, "MAX_BYTES", 100)
     with pytest.raises(InputError, match=r"The data set t\.jsonl is too large"):
         dataset_jsonl(dataset)
+
+
+def test_a_file_may_be_as_large_as_the_limit_that_reading_it_has(monkeypatch):
+    dataset = read("\n".join(map(json.dumps, RECORDS)).encode())
+    size = len(dataset_jsonl(dataset))
+    monkeypatch.setattr(dataset_file, "MAX_BYTES", size)
+    assert len(dataset_jsonl(dataset)) == size
+    monkeypatch.setattr(dataset_file, "MAX_BYTES", size - 1)
+    with pytest.raises(InputError, match="too large for one file"):
+        dataset_jsonl(dataset)
+
+
+@pytest.mark.parametrize(("size", "n"), [(20_000_000, 1), (20_000_001, 0)])
+def test_gold_is_looked_for_in_twenty_million_letters_at_most(size, n):
+    log = IssueLog()
+    document = Document("T", "x" * size)
+    note_oddities(log, 1, Question("a", "Who?", (document,), None, (), ("y z",), None, None))
+    assert log.n_issues == n

@@ -152,3 +152,16 @@ def test_the_start_of_a_long_table_is_enough():
 
 def test_three_different_examples():
     assert examples(["1", "1", "2", "3", "4"]) == ["1", "2", "3"]
+
+
+def test_another_name_of_a_field_goes_before_what_values_look_like():
+    columns = {"score": ["1"], "rank": ["7"], "place": ["1", "2"]}
+    assert dict(guess_columns(columns, INFLUENCE)) == {
+        "retrieval_rank": ("rank", "name"),
+        "retrieval_score": ("score", "name"),
+    }
+    assert guess_columns({"rank": ["7"]}, {"tempo": "speed"}) == {}
+
+
+def test_three_different_values_are_examples():
+    assert examples("abacadbe") == ["a", "b", "c"]

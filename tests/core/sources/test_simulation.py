@@ -1,3 +1,6 @@
+import hashlib
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,6 +9,7 @@ from scipy.stats import rankdata, spearmanr
 
 from core.errors import InputError
 from core.influence import analyse, recovery
+from core.sources import simulation
 from core.sources.simulation import (
     CASES,
     SimulationOptions,
@@ -197,3 +201,68 @@ def test_every_answer_may_be_empty():
     none = dict.fromkeys([f"share_{case}" for case in CASES[2:]], 0.0)
     run = simulate(SimulationOptions(queries=10, **none | {"share_empty": 1.0}))
     assert set(run.queries["answer"]) == {""} and run["context_samples"].empty
+
+
+def test_questions_are_numbered_from_one_across_blocks(monkeypatch):
+    monkeypatch.setattr(simulation, "_BLOCK", 6)
+    run = simulate(SimulationOptions(queries=10, passages=3, repeats=1))
+    assert run.queries["query_id"].tolist() == [f"s{i:03}" for i in range(1, 11)]
+    assert run.passages["query_id"].value_counts().eq(3).all()
+
+
+def test_without_passages_another_answer_is_given():
+    queries = simulate(EVERY_CASE).queries.set_index("planted_case")
+    other = queries.loc[["aligned", "redundant"]]
+    for answer, closed_book in zip(other["answer"], other["closed_book_answer"], strict=True):
+        said, without = (text.lower().replace(".", "").split() for text in (answer, closed_book))
+        assert len(set(without)) == ANSWER_WORDS == len(said) and not set(said) & set(without)
+    assert queries.loc[["empty", "inert"], "closed_book_answer"].isna().all()
+
+
+def test_without_its_support_an_answer_is_given_less_often():
+    run = simulate(SimulationOptions(queries=50))
+    context = run["context_samples"].merge(run.queries[["query_id", "answer"]], on="query_id")
+    # The first sentence of an answer is that of no other meaning.
+    first = [text.split(".")[0] for text in context["answer_y"]]
+    context["same"] = [text.startswith(one) for text, one in zip(context["answer_x"], first, strict=True)]
+    asked = context.groupby(["condition", "query_id"])["sample_id"].agg(list)
+    samples = ["baseline", *(f"s{i}" for i in range(1, 6))]
+    for condition, ids in (
+        ("unchanged", samples[:1]),
+        ("without_support", samples),
+        ("unrelated_added", samples),
+    ):
+        assert all(one == ids for one in asked[condition])
+    same = context[context["sample_id"] != "baseline"].groupby("condition")["same"].mean()
+    assert same["without_support"] < 0.4 < same["unrelated_added"]
+    assert (
+        context.loc[context["sample_id"] == "baseline"].groupby("condition")["same"].mean()["unchanged"] == 1
+    )
+
+
+def test_planted_overlap_has_two_decimals():
+    verdicts = simulate(EVERY_CASE)["verdicts"]
+    overlap = verdicts.loc[verdicts["validator"] == "EvidenceOverlap", "value"].dropna()
+    assert (overlap.round(2) == overlap).all() and (overlap.round(1) != overlap).any()
+    assert set(overlap[overlap < 0.3]) == {0.0} and overlap.max() <= 1
+
+
+# What a link or a script simulated stays what it was; beyond 200 questions nothing more is tried or measured.
+AS_IT_WAS = {
+    "queries": "b99e61d29154", "passages": "3c43224157a1", "repeats": "d0de008a93bd", "ablations": "6f4423ef83fd",
+    "samples": "64d0d67a705b", "context_samples": "b57a798696ca", "claims": "067f71344aad", "support": "c86814264bde",
+    "joint_support": "8227ae9e3fa0", "signals": "9b8414656822", "verdicts": "fd5a0e0701f2", "gold": "b3678baeca21",
+    "arms": "59303b67e166", "steps": "b43d438fdbc5", "planted": "85bf91e7f069",
+}  # fmt: skip
+
+
+def test_the_same_options_give_the_run_that_they_gave_before():
+    run = simulate(SimulationOptions(queries=210, passages=4, noise=0.1, repeats=1))
+    texts = {
+        n: table.to_csv(index=False, float_format="%.6g") for n, table in run.tables.items() if len(table)
+    }
+    texts["steps"] = json.dumps(run.manifest["steps"])
+    rounded = json.dumps(run.manifest["planted"], sort_keys=True)
+    texts["planted"] = json.dumps(json.loads(rounded, parse_float=lambda text: f"{float(text):.6g}"))
+    found = {name: hashlib.sha256(text.encode()).hexdigest()[:12] for name, text in texts.items()}
+    assert found == AS_IT_WAS

@@ -202,3 +202,16 @@ def test_a_file_of_many_blocks_is_read_as_one_of_a_single_block(monkeypatch):
     # A row that no small block holds.
     long = "x" * 300
     assert cells(read_table(f"a,b\n1,{long}\n2,y\n".encode())) == [["1", long], ["2", "y"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "rejected"),
+    [
+        ('a,b\n1,"x\ny"\n', [["1", "x\ny"]], []),  # a cell of two lines, quoted as it must be
+        ('a,b\n"1",2\n3,"x\ny\n', [["1", "2"]], [3]),  # of three marks the third is never closed
+        ('a,b\n1,5" tube\n', [["1", '5" tube']], []),  # a mark inside a cell swallows nothing
+    ],
+)
+def test_a_last_cell_of_two_lines_is_set_aside_only_where_its_quotation_mark_stays_open(text, rows, rejected):
+    table = read_table(text.encode())
+    assert cells(table) == rows and table.rejected["row"].tolist() == rejected

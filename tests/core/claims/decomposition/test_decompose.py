@@ -126,6 +126,11 @@ def test_a_claim_the_answer_does_not_make_has_no_place_and_comes_last():
     )
 
 
+def test_an_ideograph_is_long_enough_for_a_claim():
+    found = asked((1, "木"), answer="刻字用的是木。")
+    assert [claim.text for claim in found] == ["木"]
+
+
 def test_duplicates_are_one_claim_with_all_places_and_marks_are_taken_off():
     answer = "The mill burned in 1910. It rained. The mill burned in 1910!"
     claims = asked((3, "- The mill **burned** in 1910 [2]"), (1, "The mill burned in 1910"), answer=answer)
@@ -153,6 +158,11 @@ def test_what_the_rules_know_to_be_no_statement_stays_none():
     [
         ("no JSON at all", 2, "it is not JSON"),
         ('{"claims": [{"claim": "no number"}]}', 2, "'sentence' is a required property"),
+        ('{"claims": [{"sentence": 1}]}', 2, "'claim' is a required property"),
+        ("{}", 2, "'claims' is a required property"),
+        ('{"claims": [{"sentence": 1, "claim": "It is.", "why": "x"}]}', 2, "'why' was unexpected"),
+        ('{"claims": [], "more": 1}', 2, "'more' was unexpected"),
+        ('{"claims": [{"sentence": 1, "claim": ""}]}', 2, "non-empty"),
         (Completion("", "content_filter", 5, 0, 0.0), 1, "withheld"),
         (
             Completion("", "error", 5, 0, 0.0, error="The server took too long."),

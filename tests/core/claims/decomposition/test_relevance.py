@@ -12,6 +12,7 @@ from core.claims.decomposition.split import is_relevant
         "1902",
         "Yes.",
         "Who Framed Roger Rabbit?",
+        "Who Lost Dogs?",  # no shorter name, and no shorter words of weight
         "As an AI pioneer, Turing proposed a test.",
         "Based on the passages provided, Paris is the capital.",
         "Hope is the thing with feathers.",
@@ -61,6 +62,9 @@ def test_statements_are_relevant(text):
         "Thank you for your question.",
         "Could you clarify?",
         "What is the mill?",
+        "Who is Roger?",
+        "Framed Roger?",
+        "Who framed Roger Rabbit?",
         "Xin chào!",
         "Chào bạn",
         "Không biết",
@@ -82,6 +86,11 @@ def test_statements_are_relevant(text):
 )
 def test_what_states_nothing_is_not(text):
     assert not is_relevant(text)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(400, False), (401, True)])
+def test_a_long_text_says_more_than_its_beginning(n, expected):
+    assert is_relevant("I hope this helps ".ljust(n, "x")) == expected
 
 
 def test_what_a_cut_sentence_leaves_behind_states_nothing():

@@ -104,6 +104,9 @@ def test_what_is_not_two_whole_statements_stays_one_claim(answer):
         ("| Paris | 2 million |", "Paris | 2 million"),
         ("Answer: Paris", "Paris"),
         ("But it was red.", "it was red."),
+        ("However, in fact, therefore, Ulm is old.", "Ulm is old."),
+        ("However, in fact, therefore, moreover, Ulm is old.", "moreover, Ulm is old."),
+        ("**_`Ulm`_** is old.", "Ulm is old."),
         ("But Not for Me is a song.", "But Not for Me is a song."),
         ("2*3*4 is in snake_case_name.", "2*3*4 is in snake_case_name."),
         ("Tuy nhiên, ông là nhà thơ [Đoạn 2].", "ông là nhà thơ."),
@@ -119,6 +122,11 @@ def test_marks_citations_and_connectives_are_no_part_of_the_text(answer, expecte
     # The first and the last word of the claim are where its span begins and ends.
     inside = words(without_citations(answer[start:end]))
     assert (inside[0], inside[-1]) == (words(expected)[0], words(expected)[-1]) or "(http" in answer
+
+
+@pytest.mark.parametrize(("n", "parts"), [(2000, 2), (2001, 1)])
+def test_what_is_too_long_for_a_sentence_is_not_taken_apart(n, parts):
+    assert len(split_claims("Ulm is old; it lies on the ".ljust(n, "x"))) == parts
 
 
 @pytest.mark.parametrize("answer", ["", "  \n\t", "…", "---", "[1]"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.claims.verifiers.checks import CHECKS, names
+from core.claims.verifiers.checks import CHECKS, _opposites, names
 from core.text.quantities import Date, Quantity, dates, quantities
 
 NONE = None
@@ -40,6 +40,10 @@ def result(name, claim, sentence, passage=None):
         ("It is 1234,567 m long.", "It is 1,234,567 metres long.", 0),
         ("It grew by 15%.", "It grew by 15 percent.", 1),
         ("It grew by 15%.", "It grew by 16%.", 0),
+        ("It grew by 15%.", "It grew by 15.2 percent.", 0),  # a share is given as it is, a length is rounded
+        ("About 1,850 km of it are dug.", "The canal has 1,794 km.", 1),
+        ("The road is 12 m long.", "It has 12 lanes.", NONE),
+        ("It has 1912 seats.", "It was built in May 1912.", 1),  # what is a year may be a number
         ("One of them is old.", "Two of them are old.", NONE),
         ("大运河长1,794公里。", "大运河全长1794千米。", 1),
         ("大运河长1,794公里。", "大运河全长2794公里。", 0),
@@ -58,6 +62,11 @@ def test_numbers(claim, sentence, expected):
         ("He was born in 1912.", "Born 1912, he grew up in Rome.", 1),
         ("He was born in 1912.", "He was born in 1913.", 0),
         ("He was born in 1912.", "He was born in Rome.", NONE),
+        ("He was born in 1912.", "He was born on 3 May 1912.", 1),
+        ("He was born in 1912.", "It has 1912 seats.", 1),  # a bare number may be the year
+        ("He was born on 3/5/1912.", "He was born on 5/3/1912.", NONE),  # the same day, or not
+        ("He was born on 3/5/1912.", "He was born on 3 May 1912.", NONE),
+        ("He was born on 3/5/1912.", "He was born on 4/5/1912.", 0),
         ("He was born on 3 May 1912.", "He was born on May 3, 1912.", 1),
         ("He was born on 3 May 1912.", "Date: 1912-05-03", 1),
         ("He was born on 3 May 1912.", "He was born on 4 May 1912.", 0),
@@ -108,6 +117,7 @@ def test_a_bare_number_counts_what_the_question_asks_for(claim, expected):
         ("The mill burned.", "Then the mill burned down.", NONE),  # three words in a row are no quotation
         ("它建于一九一二年", "桥它建于一九一二年。", 1),
         ("它建于年", "桥它建于年。", NONE),
+        ("red mill 木活", "The red mill 木活 is old.", 1),  # no more than half of it are ideographs
     ],
 )
 def test_verbatim(claim, passage, expected):
@@ -126,6 +136,8 @@ def test_a_date_elsewhere_in_the_passage_is_no_contradiction():
         ("It was built by Gustave Eiffel.", "the hall was built of glass", NONE),
         ("It was painted green by Gustave Eiffel.", "The hall was built by Joseph Paxton.", NONE),
         ("The tower is tall.", "It was built by Joseph Paxton.", NONE),
+        ("It was built by Gustave Eiffel.", "It was built by Joseph Paxton. Then came Gustave.", NONE),
+        ("He is in Rome.", "Then he was in Oslo.", NONE),  # no other word of the claim to share
         ("这座塔由埃菲尔建造。", "It was built by Joseph Paxton.", NONE),
         ("Nó nằm ở Hà Nội.", "Nó nằm ở Hải Phòng.", 0),
         ("Who built the tower? Gustave Eiffel", "The tower was built by Joseph Paxton.", NONE),
@@ -141,6 +153,22 @@ def test_names_are_not_the_first_words_of_sentences():
         "NASA",
     )
     assert names("NASA flew. Monday came.") == ("NASA",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It ended. A Berlin firm won.", ["Berlin"]),
+        ("UN troops came.", ["UN"]),
+        ("It rained. “Anna left.", []),
+        ("Bank of Norway paid.", []),
+        ("It came on Monday.", []),
+        ("It came on Monday Night.", ["Monday Night"]),
+        ("He saw Anna's mill.", ["Anna"]),
+    ],
+)
+def test_what_is_a_name(text, expected):
+    assert list(names(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -191,6 +219,10 @@ def test_a_name_has_a_rival_from_five_of_ten_words_on(n, expected):
         ("Prices increased in spring.", "Prices increased in spring.", 1),
         ("Prices increased in spring.", "In spring prices first increased, then decreased.", 1),
         ("Prices increased in spring.", "Rainfall decreased.", NONE),
+        ("Prices increased in spring.", "Prices decreased.", 0),  # one of two other words
+        ("Prices of bread increased in spring.", "Prices decreased.", NONE),
+        ("Prices increased, then decreased in spring.", "Prices decreased in spring.", 1),
+        ("Prices decreased in spring.", "Prices increased in spring.", 0),
         ("Prices did not increase in spring.", "Prices decreased in spring.", NONE),
         ("It is the largest lake of Peru.", "It is the smallest lake of Peru.", 0),
         ("The mill is older than the church.", "The church is younger than the mill.", NONE),
@@ -201,6 +233,7 @@ def test_a_name_has_a_rival_from_five_of_ten_words_on(n, expected):
     ],
 )
 def test_opposites(claim, sentence, expected):
+    _opposites.cache_clear()  # each time as by the first who asks
     assert result("opposites", claim, sentence) == expected
 
 

@@ -47,6 +47,14 @@ def test_verdicts_and_calls(most, calls):
     assert {request.temperature for request in llm.requests} == {0.0}
 
 
+def test_five_claims_share_a_call_unless_told_otherwise_and_each_has_room_for_its_verdict():
+    llm = ScriptedLLM(by_words)
+    judged(JudgeVerifier(llm), ["a", "b", "c", "d", "e", "f"], ["a lake"])
+    asked = sorted((len(asked_about(request)[1]), request.max_tokens) for request in llm.requests)
+    assert asked == [(1, 16 + 24), (5, 16 + 5 * 24)]
+    assert {request.seed for request in llm.requests} == {0}
+
+
 def test_many_answers_are_asked_together():
     llm = ScriptedLLM(by_words)
     groups = [(CLAIMS, PASSAGES), ([], PASSAGES), (["lake"], ["a lake", ""])]
@@ -63,6 +71,7 @@ def test_many_answers_are_asked_together():
         "no idea",
         '{"1": "SUPPORTED"}',
         '{"1": "MAYBE", "2": "SUPPORTED", "3": "SUPPORTED"}',
+        '{"1": "SUPPORTED", "2": "SUPPORTED", "3": "SUPPORTED", "4": "SUPPORTED"}',
         Completion("", "error", 5, 0, 0.0, error="It timed out."),
     ],
 )
@@ -89,9 +98,13 @@ def test_repeats_are_shares():
     assert found.probability.tolist() == [[0.75]]
     assert found.agreement.tolist() == [[0.75]]
     assert sorted(r.seed for r in llm.requests) == [0, 1, 2, 3]
-    assert all(r.temperature > 0 for r in llm.requests)
+    assert {r.temperature for r in llm.requests} == {0.7}
     turned = JudgeVerifier(ScriptedLLM(lambda r: wavering(replace(r, seed=3 - r.seed + 1))), repeats=4)
     assert judged(turned, ["a"], ["b"]).agreement.tolist() == [[0.5]]
+    # Three of four say no: that is how much they agree.
+    doubting = JudgeVerifier(ScriptedLLM(lambda r: wavering(replace(r, seed=r.seed + 2))), repeats=4)
+    found = judged(doubting, ["a"], ["b"])
+    assert (found.probability.tolist(), found.agreement.tolist()) == ([[0.25]], [[0.75]])
 
 
 def test_repeats_that_fail_are_left_out_of_the_share():
@@ -150,6 +163,28 @@ def test_log_probabilities_of_the_labels():
     np.testing.assert_allclose(found.probability, [[0.9] * 2, [0.25] * 2, [np.nan] * 2, [np.nan] * 2])
     assert (llm.n_readings, llm.calls) == (12, 0)
     assert "context" in found.reason
+
+
+@pytest.mark.parametrize("missing", ["SUPPORTED", "NOT_SUPPORTED"])
+def test_one_label_that_does_not_fit_leaves_a_cell_unscored(missing):
+    class Short(Scoring):
+        def score(self, messages, answers):
+            found = super().score(messages, answers)
+            return [None if answer == missing else one for answer, one in zip(answers, found, strict=True)]
+
+    found = judged(JudgeVerifier(Short({"a": 0.9})), ["a"], ["x", "y"])
+    assert np.isnan(found.probability).all()
+    assert found.reason == "the prompt and the labels do not fit into the model's context together"
+
+
+def test_different_reasons_are_all_given_once_each():
+    replies = {
+        "x": Completion("", "error", 5, 0, 0.0, error="Busy."),
+        "y": Completion("", "error", 5, 0, 0.0, error="Down."),
+    }
+    llm = ScriptedLLM(lambda request: replies[asked_about(request)[0][0]])
+    found = judged(JudgeVerifier(llm), ["a"], ["x", "y", "x again"])
+    assert found.reason == "Busy.; Down."
 
 
 @pytest.mark.parametrize("option", ["claims_per_call", "repeats"])

@@ -85,6 +85,10 @@ def test_a_value_alone_is_looked_for_everywhere(claim, expected):
         ("蜜蜂住在", "通惠河连接北京和通州。", 0),
         ("通惠河連著北京", "通惠河连着北京。", None),  # in traditional characters
         ("三十公里五百公尺", "30公里500公尺", None),  # numbers in ideographs are left out
+        ("金、木、水、火", "通惠河很长。", 0),  # alone all of them
+        ("通惠河连着北", "通惠很长。", None),  # one of five
+        ("蜜蜂住在 bees live in it", "The mill burned.", 0),  # half of it is Chinese
+        ("蜜蜂住在 bees live in it now", "The mill burned.", None),
         ("The Chinese word 蜜蜂住在 means that bees live in it.", "The mill burned.", None),
     ],
 )

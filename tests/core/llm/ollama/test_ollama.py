@@ -80,27 +80,6 @@ def test_it_answers_in_a_few_words(server, llm):
     assert 0 < done.latency < 60
 
 
-def test_what_is_sent(server, llm):
-    ask(llm, replace(SHORT, temperature=0.7, top_p=0.9, seed=-3))
-    body = server.chats[-1].body
-    # The beginning of the answer is not sent: not every server goes on with it.
-    assert [m["role"] for m in body["messages"]] == ["user"]
-    assert body["options"] == {
-        "temperature": 0.7,
-        "top_p": 0.9,
-        "seed": 2**31 - 3,
-        "num_predict": 24,
-        "num_ctx": 4096,
-        "top_k": 0,
-        "min_p": 0.0,
-        "repeat_penalty": 1.0,
-        "presence_penalty": 0.0,
-        "frequency_penalty": 0.0,
-    }
-    assert (body["keep_alive"], body["truncate"], body["stream"]) == ("5m", False, True)
-    assert not {"think", "logprobs", "format"} & set(body)
-
-
 def test_who_it_is(server, llm):
     assert llm.kind == "ollama"
     assert llm.name == MODEL
@@ -251,6 +230,8 @@ def test_a_model_that_was_removed_meanwhile(server, llm):
         ("https://me:secret@gpu-box/ollama/", "https://gpu-box:443/ollama"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
         ("[::1]:9", "http://[::1]:9"),
+        ("[::]:9", "http://[::1]:9"),
+        ("HTTPS://gpu-box", "https://gpu-box:443"),
     ],
 )
 def test_addresses(given, expected, monkeypatch):
@@ -283,10 +264,13 @@ def test_a_password_in_the_address_is_sent_and_shown_nowhere(server):
     assert not any("cret" in text for text in shown)
 
 
-@pytest.mark.parametrize("option", [{"timeout": 0}, {"parallel": 0}, {"context": -1}, {"colour": "red"}])
+@pytest.mark.parametrize(
+    "option", [{"timeout": 0}, {"parallel": 0}, {"context": 0}, {"context": -1}, {"colour": "red"}]
+)
 def test_settings_that_make_no_sense(option):
     with pytest.raises(InputError, match=next(iter(option))):
         open_llm("ollama", **option)
+    open_llm("ollama", context=1, parallel=1, timeout=0.5)
 
 
 def test_a_server_that_is_not_there():

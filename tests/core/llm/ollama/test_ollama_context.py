@@ -70,6 +70,25 @@ def test_it_learns_how_many_tokens_the_model_makes():
     assert window.upper_bound(PromptSize(1000, 0)) == 1000 * 1.5 * 1.25 + 64
 
 
+@pytest.mark.parametrize(("estimate", "ratio"), [(99, 1.0), (100, 2.0)])
+def test_it_learns_from_prompts_of_a_hundred_tokens_on(estimate, ratio):
+    window = ContextWindow(131_072)
+    window.learn(PromptSize(estimate, 0), 2 * estimate, SMALLEST)
+    assert window.ratio == ratio
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    [
+        (PromptSize(1000, 0), 1500 + 64),
+        (PromptSize(1000, 0, digits=30), 1500 + 30 + 64),
+        (PromptSize(10, 500, digits=30), 500 + 64),  # no vocabulary needs fewer tokens than words
+    ],
+)
+def test_how_many_tokens_a_prompt_hardly_exceeds(size, tokens):
+    assert ContextWindow(None).upper_bound(size) == tokens
+
+
 @pytest.mark.parametrize(
     ("read", "written", "cut"),
     [
@@ -78,6 +97,11 @@ def test_it_learns_how_many_tokens_the_model_makes():
         (8192, 1, True),  # up to 2025 exactly what the context holds is left
         (8180, 20, True),  # the beginning was forgotten while the answer was written
         (8172, 20, False),
+        (8173, 20, True),
+        (8191, 0, False),
+        (8191, 1, False),
+        (8192, 0, True),
+        (3600, 20, False),  # as many tokens as words
     ],
 )
 def test_what_is_certainly_cut(read, written, cut):
@@ -96,6 +120,21 @@ def test_what_looks_cut():
     # At the lowest rate so far it has 3,900 tokens; a quarter less, 2,925, may still be all of it.
     assert not window.may_be_cut(TEXT, 8192, 2930)
     assert window.may_be_cut(TEXT, 8192, 2920)
+
+
+@pytest.mark.parametrize(
+    ("read", "doubted"),
+    [(4095, False), (4096, True), (4104, True), (4105, False), (2250, False), (2249, True)],
+)
+def test_half_of_the_context_and_a_quarter_less_than_estimated_look_cut(read, doubted):
+    assert ContextWindow(131_072).may_be_cut(PromptSize(3000, 10), 8192, read) is doubted
+
+
+def test_at_the_limit_an_eighth_less_context_is_compared_where_it_holds_the_tokens():
+    window = ContextWindow(4096)
+    assert [window.size_to_compare(4096, tokens) for tokens in (3584, 3585)] == [3584, None]
+    assert window.size_to_compare(2048, 9000) == 4096
+    assert [window.leaves_room(tokens) for tokens in (4095, 4096)] == [True, False]
 
 
 @given(
@@ -153,12 +192,30 @@ def test_a_doubt_is_settled_by_another_context():
     assert attempts(ContextWindow(4096), size, [(2050, 9), (1794, 9)]) == [(4096, None), (3584, False)]
 
 
+@pytest.mark.parametrize(("estimate", "verdict"), [(2000, True), (2688, True), (2689, False)])
+def test_where_no_other_context_can_tell_the_estimate_decides(estimate, verdict):
+    # 2,050 is about half of 4,096; with an answer of 1,600 it fits in no smaller one. 2,688 * 1.5 + 64 = 4,096.
+    trial = Attempts(ContextWindow(4096), PromptSize(estimate, 900), 1600)
+    assert trial.answered(2050, 9) is verdict
+
+
+def test_a_context_at_least_as_large_as_that_of_the_others_is_asked_for():
+    size = PromptSize(estimate=2000, words=900)
+    assert Attempts(ContextWindow(32_768), size, 24, least=8192).num_ctx == 8192
+    assert Attempts(ContextWindow(32_768), size, 24).num_ctx == 4096
+
+
 def test_a_refused_prompt_is_asked_again_with_what_it_needs():
     size = PromptSize(estimate=2000, words=900)
     trial = Attempts(ContextWindow(32_768), size, 24)
     assert trial.refused(9200)
     assert trial.num_ctx == 16_384
     assert not trial.refused(32_768)
+    # 8,180 tokens and an answer of 24 need more than 8,192.
+    for tokens, num_ctx in ((8180, 16_384), (8168, 8192), (32_767, 32_768)):
+        trial = Attempts(ContextWindow(32_768), size, 24)
+        assert trial.refused(tokens)
+        assert trial.num_ctx == num_ctx
     unknown = Attempts(ContextWindow(8192), size, 24)
     assert unknown.refused(None)
     assert unknown.num_ctx == 8192

@@ -1,8 +1,10 @@
 import gc
+import inspect
 import json
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -11,8 +13,8 @@ from core.errors import BackendError, Cancelled, TransientError
 from core.llm import open_llm
 from core.llm.openai.llm import OpenAICompatibleLLM, list_models
 from core.llm.remote import Overloaded
-from core.llm.types import Message
-from tests.servers.chat_server import QUESTION, SCHEMA, ask, chat, chat_server, one, opened, sent
+from core.llm.types import Capabilities, Message
+from tests.servers.chat_server import QUESTION, SCHEMA, ask, chat, chat_server, one, opened, refusal, sent
 from tests.servers.fault_proxy import fault_proxy, loris, reply, reset, scripted, truncate
 
 
@@ -128,6 +130,64 @@ def test_only_a_text_without_the_log_probabilities_asked_for_shows_that_a_server
             assert llm.capabilities.token_logprobs
         assert llm.generate([ask(logprobs=True)])[0].logprobs is None
         assert not llm.capabilities.token_logprobs
+
+
+def test_an_answer_from_which_the_key_is_taken_has_no_log_probabilities():
+    key = "a-key-of-twenty-signs"
+    token = {"token": key, "bytes": list(key.encode()), "logprob": -0.5}
+    choice = {"message": {"content": key}, "logprobs": {"content": [token]}}
+    with chat_server(reply(200, {"choices": [choice]})) as server:
+        found = [one(server, ask(logprobs=True), api_key=given) for given in (key, "")]
+    assert [(answer.text, answer.logprobs) for answer in found] == [("…", None), (key, (-0.5,))]
+
+
+@pytest.mark.parametrize(
+    ("answer", "finish"),
+    [
+        (chat("Paris"), "stop"),
+        (refusal("prompt is too long: 9 tokens"), "error"),
+        (refusal("flagged", code="content_filter"), "content_filter"),
+        (refusal("odd"), "error"),
+    ],
+)
+def test_the_time_of_a_call_is_measured_whatever_comes_of_it(answer, finish, monkeypatch):
+    clock = iter([10.0, 12.5])
+    time_of = SimpleNamespace(perf_counter=clock.__next__, monotonic=time.monotonic)
+    with chat_server(answer) as server:
+        llm = opened(server)
+        monkeypatch.setattr("core.llm.openai.llm.time", time_of)
+        found = llm.generate([ask()])[0]
+    assert (found.finish_reason, found.latency) == (finish, 2.5)
+
+
+def test_what_holds_where_nothing_else_is_said():
+    defaults = inspect.signature(OpenAICompatibleLLM).parameters
+    assert (defaults["timeout"].default, defaults["parallel"].default) == (300.0, 8)
+    with chat_server(models=()) as server:
+        llm = opened(server)
+        assert llm.capabilities == Capabilities(token_logprobs=True, json_schema=True, seed=True, parallel=8)
+        assert llm.notes == ()
+
+
+def test_no_connection_is_closed_once_more_when_a_process_ends(monkeypatch):
+    finalizer = SimpleNamespace()
+    monkeypatch.setattr("core.llm.openai.llm.weakref", SimpleNamespace(finalize=lambda *_: finalizer))
+    OpenAICompatibleLLM("m", base_url="http://here/v1")._ready_client()
+    assert finalizer.atexit is False
+
+
+def test_a_model_that_is_missing_where_none_are_listed():
+    with chat_server(refusal("no such model", 404), models=()) as server:
+        with pytest.raises(BackendError, match=r"/v1 has no model m; ask it for its models\.$"):
+            one(server)
+        assert len(sent(server)) == 1
+
+
+def test_no_parameter_is_blamed_for_what_a_filter_or_the_length_of_the_prompt_ends():
+    for told in ("content_filter: unsupported seed", "prompt is too long: seed not supported"):
+        with chat_server(refusal(told)) as server:
+            assert one(server).text == ""
+            assert len(sent(server)) == 1
 
 
 def test_nobody_answers_at_the_address():

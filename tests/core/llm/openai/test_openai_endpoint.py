@@ -1,3 +1,4 @@
+import asyncio
 import logging
 
 import pytest
@@ -22,6 +23,9 @@ SECRET = "sk-proj-Tr0ub4dor-and-3-horses-stapled"
         ({"base_url": f"ftp://me:{SECRET}@host/v1"}, "must look like .* got 'host/v1'"),
         ({"base_url": "http://[::1"}, "must look like"),
         ({"base_url": "http://host:99999/v1"}, "must look like"),
+        ({"base_url": "http:///v1"}, "must look like .* got 'http:///v1'"),
+        ({"base_url": "http://host/a b"}, "must look like .* got 'http://host/a b'"),
+        ({"base_url": "x" * 150}, f"must look like .* got '{'x' * 100}'"),
         ({"api_key": f"{SECRET}\nX: y"}, "The API key contains a blank"),
         ({"api_key": "ключ"}, "The API key contains"),
         ({"api_key": f"{SECRET}\nX"}, "The API key contains"),
@@ -103,3 +107,77 @@ def test_an_address_with_a_password_and_a_query_is_used_but_not_shown(caplog):
     assert llm.options["base_url"] == f"http://{host}/v1"
     assert not [text for text in shown if "w0rd" in text or "s3cret" in text or "bWU6" in text]
     assert "HTTP Request" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "login"),
+    [
+        (" http://localhost:8000/v1/ ", "http://localhost:8000/v1", None),
+        ("https://host", "https://host", None),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1", None),
+        ("http://me@host/v1", "http://host/v1", "me:"),
+        ("http://:p%40w@host/v1", "http://host/v1", ":p@w"),
+    ],
+)
+def test_an_address_is_told_from_its_user(given, url, login):
+    found = find_endpoint(given, "")
+    assert (found.url, found.login, found.key, found.query) == (url, login, None, ())
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("gpu-box", True),
+        ("gpu.local", True),
+        ("gpu.internal", True),
+        ("gpu.lan", True),
+        ("api.openai.com", False),
+        ("127.0.0.1", True),
+        ("10.1.2.3", True),
+        ("169.254.1.1", True),
+        ("8.8.8.8", False),
+        ("[::1]", True),
+        ("[fe80::1]", True),
+        ("[2001:4860:4860::8888]", False),
+    ],
+)
+def test_which_servers_are_local(host, local):
+    assert find_endpoint(f"http://{host}:8000/v1", "").local is local
+
+
+def test_only_openai_itself_without_key_and_login_is_known_to_refuse():
+    find_endpoint(None, "key").check_key()
+    find_endpoint("https://me:pw@api.openai.com/v1", "").check_key()
+    find_endpoint("https://host/v1", "").check_key()
+    with pytest.raises(BackendError, match="asks for an API key and none was given"):
+        find_endpoint("https://api.openai.com/v1", "").check_key()
+
+
+@pytest.mark.parametrize(("seconds", "connect"), [(300.0, 20.0), (5.0, 5.0)])
+def test_a_server_that_does_not_take_the_call_is_given_up_after_twenty_seconds(seconds, connect):
+    client = find_endpoint("http://localhost:8000/v1", "").client(seconds)
+    assert (client.timeout.read, client.timeout.connect) == (seconds, connect)
+    assert client.max_retries == 0  # who asks does that, and tells it
+    asyncio.run(client.close())
+
+
+def test_what_is_too_short_for_a_secret_stays():
+    assert find_endpoint("http://host/v1", "abcd").scrub("abcd is\nno key") == "… is no key"
+    assert find_endpoint("http://host/v1", "abc").scrub("abc is no key") == "abc is no key"
+    # In an answer the made-up key of a local server may be a word.
+    assert find_endpoint("http://host/v1", "a" * 16).without_key(f"It is {'a' * 16}.") == "It is …."
+    assert find_endpoint("http://host/v1", "a" * 15).without_key(f"It is {'a' * 15}.") == f"It is {'a' * 15}."
+
+
+@pytest.mark.parametrize(("key", "login"), [("", ""), ("", "me:pw@"), (SECRET, "")])
+def test_the_account_that_the_environment_names_goes_with_a_key_alone(key, login, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "our-organization")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "our-project")
+    with chat_server() as server:
+        address = server.address.replace("://", f"://{login}")
+        OpenAICompatibleLLM("m", base_url=f"{address}/v1", api_key=key).generate([ask()])
+        sent = server.requests("/chat/completions")[0].headers
+    told = [sent.get(f"openai-{name}") for name in ("organization", "project")]
+    assert told == (["our-organization", "our-project"] if key else [None, None])
+    assert sent.get("authorization") == (f"Bearer {key}" if key else "Basic bWU6cHc=" if login else None)

@@ -1,11 +1,14 @@
+import asyncio
 import json
 import threading
 from types import SimpleNamespace
 
 import pytest
 
-from core.errors import BackendError
+from core.errors import BackendError, TransientError
+from core.llm.openai.endpoint import Endpoint
 from core.llm.openai.llm import list_models
+from core.llm.openai.replies import ServerFacts, count_prompt, fetch_models, server_facts, shown_names
 from core.llm.types import Message
 from tests.servers.chat_server import ask, chat, opened
 from tests.servers.fault_proxy import fault_proxy, reply
@@ -129,6 +132,128 @@ def test_calls_match_the_slots_of_the_server(slots):
     assert (most[0] == 1) if slots else (2 <= most[0] <= 4)
     if slots:  # "b" shares a letter with the baseline and all of itself with "bc"
         assert sent == ["baseline", "b", "bc", "c", "d"]
+
+
+class Client:
+    """The official client, with what a server answers to each path; a path that it lacks fails to be read."""
+
+    def __init__(self, answers):
+        self.answers, self.asked, self.posted = answers, [], []
+
+    async def get(self, url, cast_to):
+        self.asked.append(url)
+        answer = self.answers[url.removeprefix("http://here")]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def post(self, url, cast_to, body):
+        self.posted.append((url.removeprefix("http://here"), body))
+        return self.answers[url.removeprefix("http://here")]
+
+
+HERE, TURNS = Endpoint("http://here/v1"), [{"role": "user", "content": "a"}]
+
+
+def test_a_prompt_is_counted_in_one_call():
+    client = Client({"/tokenize": {"count": 7}})
+    assert asyncio.run(count_prompt(client, HERE, "m", TURNS, "chat")) == 7
+    assert client.posted == [
+        ("/tokenize", {"model": "m", "messages": TURNS, "add_generation_prompt": True}),
+    ]
+    assert asyncio.run(count_prompt(Client({"/tokenize": {"count": 0}}), HERE, "m", TURNS, "chat")) is None
+
+
+def test_a_prompt_is_counted_in_two_calls_with_the_marks_of_the_chat_format():
+    answers = {"/apply-template": {"prompt": "<user>a"}, "/tokenize": {"tokens": [5, 6, 7]}}
+    client = Client(answers)
+    assert asyncio.run(count_prompt(client, HERE, "m", TURNS, "template")) == 3
+    assert client.posted == [
+        ("/apply-template", {"messages": TURNS}),
+        ("/tokenize", {"content": "<user>a", "add_special": True, "parse_special": True}),
+    ]
+    for odd in ({"/apply-template": {"prompt": 5}}, {"/tokenize": {"tokens": 3}}, {"/tokenize": ["odd"]}):
+        assert asyncio.run(count_prompt(Client(answers | odd), HERE, "m", TURNS, "template")) is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "tokenizer"),
+    [
+        ({"/tokenize": {"count": 3}}, "chat"),
+        ({"/tokenize": {"tokens": [1]}, "/apply-template": {"prompt": "a"}}, "template"),
+        ({"/tokenize": {"tokens": [1]}, "/apply-template": {}}, None),
+        ({"/tokenize": {"tokens": 1}, "/apply-template": {"prompt": "a"}}, None),
+    ],
+)
+def test_how_a_local_server_counts(answers, tokenizer):
+    client = Client({"/v1/models": [], "/props": {"total_slots": 0}} | answers)
+    assert asyncio.run(server_facts(client, HERE, "m")) == ServerFacts(None, None, tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("models", "props", "context"),
+    [
+        ([{"id": "x", "n_ctx": 7}, {"id": "m", "n_ctx": 8}], {}, 8),
+        ([{"id": "x", "n_ctx": 7}], {}, 7),  # the only one
+        ([{"id": "x", "n_ctx": 7}, {"id": "y", "n_ctx": 8}], {}, None),
+        ([{"id": "m", "n_ctx": True}], {"n_ctx": 5}, 5),
+        ([{"id": "m", "n_ctx_train": 9, "max_model_len": 8}], {"n_ctx": 5}, 8),
+        ([{"id": "m", "meta": {"n_ctx_train": 9}, "top_provider": {"context_length": 6}}], {}, 6),
+        ([{"id": "m", "meta": {"n_ctx": 4}, "n_ctx": 6}], {}, 4),
+        ([{"id": "m", "context_window": -1, "meta": "odd"}], {}, None),
+    ],
+)
+def test_how_much_a_model_reads(models, props, context):
+    client = Client(
+        {"/v1/models": models, "/props": {"default_generation_settings": props}, "/tokenize": None}
+    )
+    assert asyncio.run(server_facts(client, HERE, "m")).context_length == context
+
+
+def test_only_local_servers_are_asked_outside_the_api():
+    far = Endpoint("http://example.org/v1")
+    client = Client({"http://example.org/v1/models": [{"id": "m"}]})
+    assert asyncio.run(server_facts(client, far, "m")) == ServerFacts()
+    assert (client.asked, client.posted) == (["http://example.org/v1/models"], [])
+
+
+def test_how_long_a_server_may_take_for_its_models_and_for_what_it_need_not_know(monkeypatch):
+    given = []
+
+    def at_once(seconds):
+        given.append(seconds)
+        return asyncio.timeout(0)
+
+    class Slow:
+        async def get(self, *_, **__):
+            await asyncio.sleep(60)
+
+        post = get
+
+    monkeypatch.setattr("core.llm.openai.replies.asyncio", SimpleNamespace(timeout=at_once))
+    with pytest.raises(TransientError, match=r"^http://here/v1 did not list its models in 10 s\.$"):
+        asyncio.run(fetch_models(Slow(), HERE))
+    assert asyncio.run(count_prompt(Slow(), HERE, "m", TURNS, "chat")) is None
+    assert given == [10.0, 5.0]
+
+
+def test_a_name_has_at_most_200_characters():
+    named = [{"id": "n" * 201}, {"id": "\ud800"}]
+    found = asyncio.run(fetch_models(Client({"/v1/models": {"data": named}}), HERE))
+    assert [one["id"] for one in found] == ["n" * 200, "\ufffd"]
+
+
+@pytest.mark.parametrize("error", [ValueError("no JSON"), RecursionError()])
+def test_a_list_of_models_that_cannot_be_read_is_none(error):
+    with pytest.raises(BackendError, match=r"^http://here/v1 does not list its models; check the address"):
+        asyncio.run(fetch_models(Client({"/v1/models": error}), HERE))
+
+
+def test_of_many_models_ten_are_named():
+    models = [{"id": str(n)} for n in range(11)]
+    assert shown_names(models[:10]) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert shown_names(models) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 …"
+    assert shown_names([]) == ""
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ import pytest
 from core.errors import InputError
 from core.sources.formats import jsonl, ragas
 from core.sources.formats.messages import ANSWER_FIELDS, QUESTION_FIELDS, value_text
-from core.sources.formats.openinference import FORMAT
+from core.sources.formats.openinference import FORMAT, _entries_of
 from core.sources.formats.records import Record, RecordClaim, RecordPassage
 from core.sources.formats.trace import time_of
 from tests.core.sources.formats.roundtrip import (
@@ -491,3 +491,15 @@ def test_a_key_of_otlp_that_is_no_text_costs_only_itself():
     odd = [{"key": key, "value": {"stringValue": "x"}} for key in (["a"], {"a": 1}, None, 5)]
     inner = {"key": "metadata", "value": {"kvlistValue": {"values": odd}}}
     assert one(CHAIN, {**RETRIEVER, "attributes": [*odd, *attributes, inner]}) == one(*FILE)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["one object", "lines"])
+def test_spans_are_taken_out_of_five_envelopes_and_no_more(whole):
+    def packed(times):
+        value = {"data": [{"name": "x"}, {"name": "y"}]}
+        for _ in range(times - 1):
+            value = {"data": [value]}
+        return content_of(value if whole else lines([value, {"name": "z"}]))
+
+    assert [one for _, one in _entries_of(packed(5))][:2] == [{"name": "x"}, {"name": "y"}]
+    assert _entries_of(packed(6))[0] == (1, {"data": [{"name": "x"}, {"name": "y"}]})

@@ -8,6 +8,7 @@ from core.run import Run
 from core.sources.formats.records import (
     CONTRADICTION,
     ENTAILMENT,
+    NEUTRAL,
     Record,
     RecordClaim,
     RecordPassage,
@@ -117,3 +118,21 @@ def test_a_judge_of_another_vocabulary_is_read_by_its_probability():
     }
     run = Run.create({"source": "live"}, **{name: pd.DataFrame(table) for name, table in rows.items()})
     assert records_of(run)[0].claims[0].support == {"a": 0.7, "b": CONTRADICTION, "c": "no idea"}
+
+
+def test_each_word_of_a_judge_is_a_probability_and_back():
+    words = {"a": ENTAILMENT, "b": NEUTRAL, "c": CONTRADICTION}
+    passages = tuple(RecordPassage(one, "Text.") for one in words)
+    record = Record("one", "Who?", "Ada.", passages, claims=(RecordClaim("Ada.", "answer", words),))
+    run = run_of([record], {"source": "upload"})
+    assert run["support"]["probability"].to_list() == [1.0, 0.0, 0.0]
+    assert records_of(run)[0].claims[0].support == words
+
+
+def test_a_label_without_a_column_of_its_own_is_reported_with_who_gave_it():
+    labelled = [
+        Record("one", "Who?", "Ada.", correct=True, correct_by="Ben"),
+        Record("two", "Who?", "Ada.", correct=False),
+    ]
+    first, second = records_of(run_of(labelled, {"source": "upload"}))
+    assert first.reported == {("correct", "Ben"): True} and second.reported == {("correct", ""): False}
