@@ -20,7 +20,7 @@ from core.llm.types import DEFAULT_MAX_TOKENS
 from core.manifest import read_manifest
 from core.pipeline import ModelChoice, ProgressLine, RunOptions, Step, begin
 from core.pipeline.cluster import HERE, Place, executor
-from core.pipeline.executing import Executor, in_this_thread
+from core.pipeline.executing import Executor
 from core.pipeline.steps import ProgressCallback, asks_questions, drive, open_models
 from core.run import Run, check_target, holds_run, sole_writer
 from core.socket import steps_of
@@ -237,9 +237,7 @@ def _model(answer: Any, name: str | None, parallel: int | None) -> LLM:
 def _executor(
     place: Place, steps: Sequence[Step], live: ModelChoice, model: LLM, answer: object
 ) -> AbstractContextManager[Executor]:
-    """Return who works on the questions: own functions may have to be called in this thread."""
-    if isinstance(model, FunctionLLM) and model.capabilities.parallel == 1:
-        return nullcontext(in_this_thread)
+    """Return who works on the questions."""
     # A model that was opened by name is opened by each worker, too; any other is sent there.
     own: ModelChoice | LLM = live if isinstance(answer, str) else model
     choices = {step.name: step.model(live) for step in steps}

@@ -97,7 +97,7 @@ def in_threads(job: Job) -> Parts:
 
 
 def in_this_thread(job: Job) -> Parts:
-    """Work in the calling thread, one batch at a time: a user's own functions may allow no other."""
+    """Work in the calling thread, one batch at a time: a function of the user's may allow no other."""
     for ids in batches(job.todo, job.work.batch):
         yield _finish(job, ids)
         if job.stop.is_set():
