@@ -3,6 +3,7 @@ import contextlib
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -246,13 +247,15 @@ def test_a_pause_holds_for_all_calls_of_the_server():
 
 
 def test_a_shorter_pause_does_not_end_a_longer_one():
-    remote, long_asked = Remote(4, 30), asyncio.Event()
+    remote, short_begun, long_asked = Remote(4, 30), asyncio.Event(), asyncio.Event()
 
     async def call(asked):
         if number(asked) == 1:
+            await short_begun.wait()
             long_asked.set()
             raise Overloaded("Long.", retry_after=60)
         if number(asked) == 2:
+            short_begun.set()
             await long_asked.wait()
             raise Overloaded("Short.", retry_after=1)
         return done(asked)
@@ -282,7 +285,8 @@ def test_a_cancel_is_looked_for_five_times_a_second_and_the_call_has_ten_seconds
             waits.append(timeout)
             return super().wait(0.001 if len(waits) == 1 else timeout)
 
-    monkeypatch.setattr(module.threading, "Event", Event)
+    names = SimpleNamespace(Event=Event, Thread=threading.Thread)
+    monkeypatch.setattr(module, "threading", names)
     with pytest.raises(Cancelled):
         run_on_loop(asyncio.sleep(60), lambda: True)
     assert waits == [0.2, 10.0]
@@ -301,7 +305,7 @@ def test_the_child_of_a_fork_has_a_loop_of_its_own():
     assert run_on_loop(asyncio.sleep(0, "here")) == "here"
     child = os.fork()
     if not child:
-        looks = iter([False] * 10)  # two seconds, where no thread serves the loop
+        looks = iter([False] * 50)  # ten seconds, where no thread serves the loop
         with contextlib.suppress(BaseException):
             os._exit(7 if run_on_loop(asyncio.sleep(0, 7), lambda: next(looks)) == 7 else 1)
         os._exit(1)
