@@ -58,8 +58,8 @@ class Attribution:
     faithfulness: Faithfulness
     settled: int
     n_calls: int
-    n_failed: int = 0
-    looked_for_pairs: bool = False
+    n_failed: int
+    looked_for_pairs: bool
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per passage: ``passage`` (from 0), ``score, low, high``."""

@@ -72,7 +72,6 @@ def build_app() -> typer.Typer:
         help="Leadline: which retrieved passages an answer really uses.",
         add_completion=False,
         rich_markup_mode=None,
-        pretty_exceptions_enable=False,
     )
     live = [*field_options("live", LiveOptions), *field_options("retrieval", RunOptions)]
     steps = step_types()

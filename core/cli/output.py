@@ -42,7 +42,7 @@ def print_text(text: str) -> None:
 def print_json(value: Mapping[str, Any]) -> None:
     """Write one JSON object to standard output; null stands for what is undefined or infinite."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    text = json.dumps(_finite(value), ensure_ascii=not unicode, indent=2, allow_nan=False, default=str)
+    text = json.dumps(_finite(value), ensure_ascii=not unicode, indent=2, default=str)
     # JSON escapes some control characters only; in all others the value stays what it is, too.
     sys.stdout.write(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()

@@ -144,6 +144,17 @@ def test_drawing_stops_once_the_order_is_settled():
     assert len(np.unique(random_masks(10, 96), axis=0)) <= nothing.n_calls <= 96 + 10
 
 
+def test_the_order_is_looked_at_after_32_masks_and_after_each_further_16():
+    """What a step measured is found again only where the analysis looks after the same masks."""
+    noise, asked = np.random.default_rng(0), []
+    game = Game(10, lambda masks: asked.append(masks.tolist()) or noise.normal(size=len(masks)))
+    assert attribute(game, "banzhaf", 70, n_test=0).settled == 0
+    drawn, seen = random_masks(10, 70).tolist(), []
+    for n, masks in zip((32, 48, 64, 70), asked, strict=False):
+        seen += masks
+        assert {tuple(mask) for mask in seen} == {tuple(mask) for mask in drawn[:n]}, n
+
+
 def test_the_budget_is_not_exceeded_and_the_seed_decides():
     first, again = (attribute(additive(STRICT), budget=48, seed=4) for _ in range(2))
     np.testing.assert_array_equal(first.scores, again.scores)
@@ -227,6 +238,16 @@ def test_adding_a_constant_or_another_unit_changes_nothing_else():
     assert moved.faithfulness.lds == pytest.approx(plain.faithfulness.lds)
     assert (moved.settled, moved.n_calls) == (plain.settled, plain.n_calls)
     assert [one[:2] for one in moved.pairs] == [one[:2] for one in plain.pairs]
+
+
+def test_shown_in_a_notebook_it_says_what_it_is_and_whether_it_can_be_judged():
+    few = attribute(additive([5.0, 2.0]))._repr_html_()
+    for said in ("Attribution by surrogate, 4 calls", "passage 0", "5 (5 to 5)", "passage 1", "2 (2 to 2)"):
+        assert said in few
+    about = "Predicted and measured scores of subsets that were not fitted to: "
+    assert f"{about}too_few_masks." in few
+    judged = attribute(additive([4.0, 3, 2, 1]))._repr_html_()  # all 16 masks, each predicted from the others
+    assert f"{about}Spearman&#x27;s ρ 1.00, n = 16." in judged.replace("&#39;", "&#x27;")
 
 
 def test_the_frame_has_a_row_for_each_passage():

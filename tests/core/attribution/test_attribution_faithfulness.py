@@ -38,6 +38,14 @@ def test_the_concordance_is_kendalls_without_ties_and_half_for_a_predicted_tie()
     assert judged(predicted, values).concordance == pytest.approx((1 + tau) / 2)
     tied = np.array([0.0, 1, 2, 3, 4, 5, 6, 6])
     assert judged(tied, np.arange(8.0)).concordance == pytest.approx(27.5 / 28)
+    # Predictions that differ by a rounding error are tied, and by more they are not.
+    for gap, concordance in ((4e-10, 27.5 / 28), (6e-10, 1)):
+        near = np.array([0.0, gap, 2, 3, 4, 5, 6, 7])
+        assert judged(near, np.arange(8.0)).concordance == pytest.approx(concordance)
+        # A measured difference of that size is none either: one pair less is in question.
+        assert judged(np.arange(8.0)[[1, 0, *range(2, 8)]], near).concordance == pytest.approx(
+            1 if gap < 5e-10 else 27 / 28
+        )
     # Equal measured scores are not in question.
     assert judged(np.arange(8.0), tied).concordance == 1
 
@@ -84,7 +92,10 @@ def test_readable_means_an_interval_above_0():
     assert Faithfulness(lds=0.3, low=0.01, high=0.6).readable is True
     assert Faithfulness(lds=0.3, low=0.0, high=0.6, n=16).readable is False
     assert Faithfulness(lds=0.3, low=0.0, high=0.6, n=15).readable is None  # too few to show it
-    assert Faithfulness().readable is None
+    assert Faithfulness().readable is None and Faithfulness().n == 0
+    # Of fewer, too, an interval below 0 shows that the scores do not predict; one that ends at 0 does not.
+    assert Faithfulness(lds=-0.6, low=-0.9, high=-0.1, n=8).readable is False
+    assert Faithfulness(lds=-0.6, low=-0.9, high=0.0, n=8).readable is None
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -129,19 +129,23 @@ def test_near_duplicates_are_counted():
     assert (one.n, one.of, one.query_ids) == (5, 20, ("q0", "q1", "q2", "q3", "q4"))
     assert one.sentence == "In 25 % of 20 questions the prompt has near-duplicate passages."
     assert "near_duplicates" not in found(analysis())
+    # Questions of which nothing was measured do not count.
+    measured = found(analysis(n_near_duplicates=[2] * 5 + [0] * 15, n_calls=[9] * 10 + [None] * 10))
+    assert (measured["near_duplicates"].n, measured["near_duplicates"].of) == (5, 10)
 
 
 def placed(shares, *slots, swap=0.1, effects=(), passage_share=0.4):
-    one = analysis(slot_share=shares, passage_share=passage_share, slot_p_value=0.5, swap=swap)
+    n = len(shares)
+    one = analysis(n, slot_share=shares, passage_share=passage_share, slot_p_value=0.5, swap=swap)
     rows = [
         {"query_id": f"q{i}", "slot": slot, "slot_effect": effect}
-        for i, first in enumerate(effects or [0.1, -0.1] * 10)
+        for i, first in enumerate(effects or ([0.1, -0.1] * n)[:n])
         for slot, effect in ((1, first), (2, -first))
     ]
     one = replace(one, passages=pd.DataFrame(rows))
-    return found(replace(one, slots=pd.DataFrame(slots, columns=["slot", "mean", "low", "high", "n"])))[
+    return found(replace(one, slots=pd.DataFrame(slots, columns=["slot", "mean", "low", "high", "n"]))).get(
         "slot_share"
-    ]
+    )
 
 
 def test_places_are_named_where_their_interval_says_so():
@@ -187,6 +191,28 @@ def test_shares_around_0_tell_nothing():
         "That the place in the prompt matters cannot be told from chance: 0 % of the variance of the answer's "
         "score depends on the place in the prompt and 0 % on the passage, over 20 questions."
     )
+
+
+def test_places_are_told_from_two_questions_on():
+    """Student's t of 0.1 and 0.3 is 2 with one degree, p = 1 - 2 arctan(2) / pi; twice, for the second test."""
+    ends = ((1, 0.5, -0.2, 1.2, 2), (2, -0.5, -1.2, 0.2, 2))
+    one = placed([0.1, 0.3], *ends)
+    assert (one.n, one.of, one.tone) == (2, 2, "bad")
+    assert one.p_value == pytest.approx(2 * (1 - 2 * np.arctan(2) / np.pi))
+    assert one.clause == "the place in the prompt matters"  # no place by itself
+    assert placed([0.1], *ends) is None and placed([0.1, 0.3]) is None
+
+
+def test_places_count_from_a_swap_on_and_where_their_interval_leaves_0():
+    """As much as a swap is not less; an interval that ends at 0 names no place."""
+    shares, ends = [0.1, 0.3], ((1, 0.5, 0.0, 1.0, 2), (2, -0.5, -1.0, 0.0, 2))
+    one = placed(shares, *ends, swap=0.5)
+    assert one.tone == "bad" and one.clause == "the place in the prompt matters"
+    assert placed(shares, *ends, swap=0.51).tone == "good"
+    # Two equal shares have no test of their own, and effects of 0.1 and -0.1 none that tells: p = 1.
+    assert placed([0.2, 0.2], *ends).p_value == 1
+    # Shares that are 0 in the mean say nothing.
+    assert placed([-0.2, 0.2], *ends).tone == "unclear"
 
 
 def test_headlines_have_their_n_and_ranges():
@@ -242,6 +268,11 @@ def test_every_headline_by_hand():
     calls = shown["n_attribution_calls"]
     assert (calls.title, calls.value, calls.place) == ("Prompts measured", 16, "setup")
     assert shown.keys() == {*means, *counts, "attribution_by", "n_attribution_calls"}
+
+
+def test_questions_with_pairs_are_counted_once():
+    shown = {one.key: one for one in numbers(analysis(4, n_either=[2, 0, 0, None], n_both=[1, 3, 0, None]))}
+    assert shown["n_either_enough"].text == "1 of 3" and shown["n_both_needed"].text == "2 of 3"
 
 
 def test_headlines_of_nothing_have_no_chance():

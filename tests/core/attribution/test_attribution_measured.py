@@ -15,6 +15,7 @@ from core.attribution.measured import (
     kept_text,
     likeness,
     near_duplicates,
+    own_claims,
     play,
     recorded,
 )
@@ -84,6 +85,10 @@ def test_only_what_a_plan_asks_for_is_played():
     assert (found.shapley, found.place, found.swaps.size, found.groups) == (None, None, 0, ())
     assert game.n_calls == 16
     assert play(game, Plan(place=True)).swaps.tolist() == [0, 0, 0]
+    # One passage stands at one place only.
+    alone = Game(1, lambda masks: masks[:, 0] * 1.0, in_order=lambda masks, _: masks[:, 0] * 1.0)
+    found = play(alone, Plan(place=True))
+    assert (found.place, found.swaps.size, alone.n_calls) == (None, 0, 2)
 
 
 def test_near_duplicates_are_dropped_together_by_hand():
@@ -108,6 +113,8 @@ def test_the_score_of_a_row():
     # Two abstentions in other words are the same answer.
     assert likeness("I don't know.", {"answer": "The passages do not say."}) in (0.0, 1.0)
     assert likeness("I don't know.", {"answer": "I do not know."}) == 1
+    # An answer and an abstention, which share no word, are not.
+    assert likeness("I don't know.", {"answer": ANSWER}) == 0 == likeness(ANSWER, {"answer": "I don't know."})
 
 
 def test_the_ceiling_comes_from_the_answers_given_once_more():
@@ -128,6 +135,16 @@ def test_a_game_of_a_claim():
     game = claim_game(2, {"11": -2.0, "10": -3.0}, "two words")
     values = game(np.array([[True, True], [True, False], [False, True]]))
     assert values[:2].tolist() == [-2, -3] and math.isnan(values[2]) and game.unit == 2
+    assert claim_game(2, {}, "Yes").unit == 1
+
+
+def test_claims_are_those_of_the_answer_with_words_and_more_than_one():
+    rows = [
+        {"claim_id": f"c{i}", "text": text, "side": side}
+        for i, (text, side) in enumerate([("One", "baseline"), (" ", "baseline"), ("Two", "reference"), ("Three", "baseline")])
+    ]  # fmt: skip
+    assert own_claims(rows) == {"c0": "One", "c3": "Three"}
+    assert own_claims(rows[:3]) == own_claims([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +154,8 @@ def test_a_game_of_a_claim():
         (["same-1"], []),
         (["same-1", "other", "same-1"], [(0, 2)]),
         (["same-1", "same-2", "same-2", "x", "same-1", "same-1"], [(0, 4, 5), (1, 2)]),
+        (["x", "same-1", "same-1", "same-2", "same-2"], [(1, 2), (3, 4)]),  # in the order of the prompt
+        (["same-1", "same-1"], [(0, 1)]),
         (["", " ", "same-1"], []),  # without words they say nothing alike
         (["", "same-1", "x", "same-1"], [(1, 3)]),
     ],
@@ -153,6 +172,10 @@ def test_near_duplicates_are_chained_and_need_a_cosine_of_09():
     angles = np.radians([0, 26])  # cos 26° = 0.899
     vectors = np.column_stack([np.cos(angles), np.sin(angles)])
     assert near_duplicates(list("ab"), lambda _: vectors) == []
+    # 0.9 itself is enough, whatever the rounding of the embedder.
+    for cosine, groups in ((0.9, [(0, 1)]), (0.9 - 5e-7, [(0, 1)]), (0.9 - 5e-6, [])):
+        vectors = np.array([[1.0, 0.0], [cosine, math.sqrt(1 - cosine**2)]])
+        assert near_duplicates(list("ab"), lambda _, vectors=vectors: vectors) == groups
 
 
 @pytest.mark.parametrize(

@@ -196,10 +196,11 @@ def test_shapley_along_chains_comes_near_the_closed_form():
 # --- surrogate ---
 
 
-def test_the_surrogate_of_few_masks_is_a_lasso():
-    # One passage, standardised: ordinary least squares, drawn towards 0 by alpha.
-    masks = np.array([[True], [False]] * 10)
-    values = np.array([4.0, 0.0] * 10)
+@pytest.mark.parametrize("n", [10, 30])
+def test_the_surrogate_of_few_masks_or_one_passage_is_a_lasso(n):
+    # One passage, which has no pairs to choose a penalty for, standardised: ordinary least squares, drawn towards 0 by alpha.
+    masks = np.array([[True], [False]] * n)
+    values = np.array([4.0, 0.0] * n)
     # Deviation of the column 1/2, covariance 1: the weight is (2 - 0.01) / (1/2).
     np.testing.assert_allclose(surrogate(masks, values).scores, [3.98])
     # Of an answer of 10 tokens the penalty is per token: ((4 / 10) / 2 - 0.01) * 2 * 10.

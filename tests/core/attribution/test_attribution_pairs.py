@@ -1,5 +1,7 @@
 """Pairs of passages whose effects do not add up."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import f as fisher
@@ -54,7 +56,15 @@ def test_an_additive_answer_has_no_pairs():
     values = masks @ np.arange(8.0)
     assert interacting(masks, values) == ()
     assert interacting(masks, values + noise(64, 5)) == ()
-    assert interacting(masks, np.full(64, 2.0)) == ()
+    for constant in (2.0, 0.0):
+        assert interacting(masks, np.full(64, constant)) == ()
+
+
+def test_rounding_errors_are_no_pair():
+    """Without noise all that is left of an additive answer are rounding errors; of a few games they look like a pair."""
+    for k, seed in ((3, 0), (4, 0), (6, 26)):
+        masks = all_masks(k)
+        assert interacting(masks, masks @ np.random.default_rng(seed).normal(size=k)) == ()
 
 
 def test_fewer_masks_say_nothing_of_pairs():
@@ -89,7 +99,30 @@ def test_a_mask_that_was_drawn_twice_is_measured_once():
 def test_without_noise_every_pair_that_does_not_add_up_is_told():
     masks = all_masks(3)
     values = masks @ np.array([1.0, 1, 5]) - 1.0 * (masks[:, 0] & masks[:, 1])
-    assert interacting(masks, values) == ((0, 1, pytest.approx(1), pytest.approx(1), pytest.approx(1), 0.0),)
+    wanted = ((0, 1, pytest.approx(1), pytest.approx(1), pytest.approx(1), 0.0),)
+    assert interacting(masks, values) == wanted
+    # Scores that are 0 or 1, and nothing between.
+    assert interacting(masks, 1.0 * (masks[:, 0] | masks[:, 1])) == wanted
+
+
+def test_an_interval_needs_one_degree_of_freedom():
+    """Of three passages a constant, three effects and three pairs leave one of the 8 masks.
+
+    What all three do together is the error: w times a product of three halves in every mask, so its squares add
+    up to 8 (w / 8)²; the squares of a pair's column to 8 / 16. Student's t with one degree is a tangent.
+    """
+    masks, w = all_masks(3), 0.0002
+    z = masks - 0.5
+    planted = {(0, 1): 1000.0, (1, 2): -5.0, (0, 2): 0.1}
+    values = sum((effect * z[:, i] * z[:, j] for (i, j), effect in planted.items()), w * z.prod(axis=1))
+    found = interacting(masks, values)
+    assert {one[:2]: one.interaction for one in found} == {
+        pair: pytest.approx(-effect) for pair, effect in planted.items()
+    }
+    width = math.tan(math.pi * (0.5 - 0.05 / 2 / 3)) * math.sqrt(8 * (w / 8) ** 2) / math.sqrt(8 / 16)
+    for one in found:
+        assert one.high - one.interaction == pytest.approx(width, rel=1e-6)
+        assert one.interaction - one.low == pytest.approx(width, rel=1e-6)
 
 
 def test_no_more_than_five_pairs_are_told():

@@ -35,7 +35,13 @@ def questions(tmp_path):
     """Ten questions: eight are answered correctly, one is not, and one has no reference answer."""
     truths = [["Rome"], *([["Lyon", "Paris"]] * 8), []]
     rows = [
-        {"id": f"q{i}", "question": f"What is {i}?", "passages": ["a", "b"], "answers": truth, "kind": "city"}
+        {
+            "id": f"q{i}",
+            "question": f"What is {i}?",
+            "passages": ["a", {"title": "T", "text": "b"}],
+            "answers": truth,
+            "kind": "city",
+        }
         for i, truth in enumerate(truths)
     ]
     path = tmp_path / "questions.jsonl"
@@ -62,7 +68,7 @@ def test_questions_are_asked_and_counted(questions, llm, tmp_path, capsys):
     with CalibrationStore(path) as store:
         frame = store.frame()
         assert store.provenance.retriever.startswith("bm25 · ")
-    assert frame["context"].tolist() == ["[1] a\n\n[2] b"] * 9 and set(frame["kind"]) == {"city"}
+    assert frame["context"].tolist() == ["[1] a\n\n[2] T: b"] * 9 and set(frame["kind"]) == {"city"}
     # The same command asks nothing again; scores 0.9, 0.8 … 0.2 of the correct ones.
     assert command("calibrate", questions, "--store", path, "--alpha", 0.2) == 0
     assert llm.calls == 9 * 11
@@ -97,7 +103,9 @@ def test_failed_questions_are_counted(questions, llm, tmp_path, capsys):
     failed = Completion.failed("Too long.")
     llm._rule = lambda request: failed if "What is 1?" in request.messages[0].content else answer(request)
     assert command("calibrate", questions, "--store", tmp_path / "c.db", "--limit", 2) == 0
-    assert "1 question failed and will be asked again next time: Too long.\n" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "1 question failed and will be asked again next time: Too long.\n" in printed.out
+    assert "left out" not in printed.err, "both have a reference answer"
 
 
 def test_a_saved_run_needs_no_call_and_gives_the_same(questions, llm, tmp_path, capsys):

@@ -11,7 +11,7 @@ from core.calibration.mapping import NO_MAP, ConfidenceMap, ConfidenceQuality, M
 from core.calibration.saved import Method, read_store
 from core.calibration.weighted import Weighting
 from core.cli import main
-from core.cli.calibrate import _learned_facts, _learned_text, _text
+from core.cli.calibrate import _imported, _learned_facts, _learned_text, _text
 from core.confidence import WEIGHTS, Compared, Learned, calculate_confidence
 from core.confidence.weights import LearnedWeights, WeightCalibration
 from core.conformal import certify_threshold
@@ -194,6 +194,36 @@ def test_weights_in_a_store_that_something_else_wrote_are_refused(informative, t
         read_store(str(path))
 
 
+@pytest.mark.parametrize(
+    ("content", "taken"),
+    [
+        ("question,answer,confidence\nWho?,Ann,0.5\n", True),
+        ("question,answer,similarity\nWho?,Ann,0.5\n", True),
+        ("question,answer,correct\nWho?,Ann,1\n", False),
+        ("a,b\n1,2\n", False),
+        (None, False),
+    ],
+)
+def test_a_file_that_says_how_sure_an_answer_is_is_taken_as_it_is(content, taken, tmp_path):
+    path = tmp_path / "f.csv"
+    if content is not None:
+        path.write_text(content)
+    assert (_imported(str(path)) is not None) == taken
+
+
+def test_a_few_answers_calibrate_and_none_is_taken_twice(tmp_path, capsys):
+    found = [{**ROW, "query": f"q{i}", "similarity": i / 4, "is_correct": i > 0} for i in range(4)]
+    path = jsonl(tmp_path / "labelled.jsonl", found)
+    for n in (3, 4):
+        jsonl(path, found[:n])
+        assert command("calibrate", path, "--store", tmp_path / "c.db", "--json") == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["new_calibrated"], facts["skipped"], facts["n_failed"], facts["failure"]) == (
+            (3, 0, 0, "") if n == 3 else (1, 3, 0, "")
+        )
+    assert facts["n_labels"] == 4 and facts["n_correct"] == 3 and "learned" not in facts
+
+
 def learned(is_best, kind):
     """What 1,200 answers taught: weights by the grid, or none, and a map."""
     ranges = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -247,7 +277,14 @@ def test_the_facts_of_what_was_learned_leave_out_the_confidences_of_each_answer(
     assert (best["keeps_default"], kept["keeps_default"]) == (False, True)
     assert (best["compared_method"], kept["compared_method"]) == ("grid", None)
     assert (best["weights"], kept["weights"]) == ({"a": 0.75, "b": 0.25}, {"a": 0.5, "b": 0.5})
-    assert "best" not in best and "confidences" not in best["learned"][0] and best["map"] == "none"
+    assert best["map"] == "none"
+    assert set(best) == {
+        "n", "n_questions", "n_correct", "default_auroc", "learned", "reason", "keeps_default", "weights",
+        "compared_method", "compared", "map", "maps",
+    }  # fmt: skip
+    assert set(best["learned"][0]) == {
+        "method", "weights", "intervals", "auroc", "gain", "gain_interval",
+    }  # fmt: skip
 
 
 FACTS = {

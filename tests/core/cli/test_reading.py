@@ -75,13 +75,14 @@ def test_check_against_a_baseline_leaves_findings_out_unless_a_severity_is_given
     facts = json.loads(capsys.readouterr().out)
     assert facts["passed"] is True and "findings" not in facts
     # Of the two checks one fails, which is enough.
-    more = ("--max-loss", 0.75, "--severity", "high", "--json")
+    more = ("--max-loss", 0.75, "--severity", "medium", "--json")
     files = ("--junit", tmp_path / "made" / "j.xml", "--markdown", tmp_path / "m.md")
     assert command(*against, *more, *files) == 1
     facts = json.loads(capsys.readouterr().out)
     assert (facts["passed"], facts["findings"]["passed"], facts["findings"]["severity"]) == (
-        False, False, "high",
+        False, False, "medium",
     )  # fmt: skip
+    assert (facts["n_correct"], facts["max_loss"]) == (2, 0.75), "of the comparison, beside the findings"
     assert (tmp_path / "made" / "j.xml").read_text().count("<failure ") == 2
     assert "75 points" in (tmp_path / "m.md").read_text()
 
@@ -92,5 +93,6 @@ def test_how_many_runs_a_command_takes(runs, tmp_path, capsys):
     out = tmp_path / "r.html"
     assert command("report", *[runs / "before"] * 3, "--out", out) == 2
     assert "Give one run, or two to compare, got 3." in capsys.readouterr().err
-    assert command("report", runs / "before", runs / "now", "--out", out) == 0
-    assert capsys.readouterr().out == f"{out}: {out.stat().st_size:,} bytes.\n"
+    assert command("report", runs / "now", runs / "before", "--out", out, "--json") == 0
+    facts = {"file": str(out), "run_id": Run.load(runs / "now").run_id, "bytes": out.stat().st_size}
+    assert json.loads(capsys.readouterr().out) == facts

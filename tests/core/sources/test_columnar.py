@@ -3,10 +3,12 @@ import json
 import os
 import pickle
 import shutil
+import sys
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -267,3 +269,94 @@ def test_rows_values_and_depth_are_limited(monkeypatch):
         read_content(parquet({"question": [[1, 2, 3, 4]]}), "x")
     with pytest.raises(InputError, match="without rows"):
         read_content(parquet({"question": pa.array([], pa.string())}), "x")
+
+
+MIXED = {"question": ["q1", "q2"], "image": [b"\xff", b"text"]}
+
+
+@pytest.mark.parametrize(
+    "write", [parquet, lambda columns: stream(pa.table(columns))], ids=["parquet", "arrow"]
+)
+def test_a_line_counts_what_json_cannot_hold(write):
+    assert list(unpack.lines_of(write(MIXED))) == [
+        '+1\t{"question": "q1", "image": null}',
+        '+0\t{"question": "q2", "image": "text"}',
+        ".",
+    ]
+
+
+def arrow_file(table, rows):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return sink.getvalue().to_pybytes()
+
+
+def test_the_rows_of_all_batches_follow_each_other():
+    table = pa.table({"a": range(150)})
+    rows = [f'+0\t{{"a": {n}}}' for n in range(150)]
+    for data in (parquet(table), stream(table), arrow_file(table, 100), arrow_file(table, 64)):
+        assert list(unpack.lines_of(data)) == [*rows, "."]
+    assert list(unpack.lines_of(stream(table) * 2)) == [*rows, *rows, "."]
+    other = list(unpack.lines_of(stream(table) + stream(pa.table({"b": [1]}))))
+    assert other == [*rows, "!its parts have different columns"]
+
+
+def test_a_text_that_is_none_costs_a_row_of_parquet_and_the_rest_of_arrow():
+    table = pa.table({"a": pa.array([b"good", b"\xff\xfe", b"fine"]).view(pa.string())})
+    assert [line[0] for line in unpack.lines_of(parquet(table))] == ["+", "-", "+", "."]
+    (line,) = unpack.lines_of(stream(table))
+    assert line.startswith("!") and "Invalid UTF8" in line
+
+
+def test_memory_that_runs_out_ends_the_rows(monkeypatch):
+    class Large:
+        num_rows = 1
+
+        def to_pylist(self):
+            raise MemoryError
+
+    monkeypatch.setattr(unpack, "_parquet", lambda data: [pa.record_batch({"a": [1]}), Large()])
+    assert list(unpack.lines_of(b"PAR1")) == ['+0\t{"a": 1}', "*"]
+
+
+def test_a_row_that_json_cannot_hold_is_named():
+    circle = []
+    circle.append(circle)
+    assert unpack._row({"a": circle}) == "-Circular reference detected"
+    assert unpack._row({(1, 2): 3}).startswith("-keys must be str")
+    for _ in range(100_000):
+        circle = [circle]
+    assert unpack._row({"a": circle}).startswith("-")
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (b"text", "text"), (b"a\0b", None), (b"\xff", None), (timedelta(minutes=1, milliseconds=500), 60.5),
+        (Decimal("NaN"), None), (Decimal("Infinity"), None), (Decimal("-0.5"), -0.5),
+        (date(2024, 1, 2), "2024-01-02"), (np.float16(1.5), 1.5), (object(), None),
+    ],
+)  # fmt: skip
+def test_values_beyond_json(value, plain):
+    assert unpack._plain(value) == plain
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [(ValueError(" a  b\nc"), "a b"), (ValueError(), "ValueError"), (KeyError("a"), "'a'")],
+)
+def test_an_error_is_told_in_one_line(error, line):
+    assert unpack._line(error) == line
+
+
+def test_the_process_limits_its_memory_and_time(monkeypatch):
+    resource = pytest.importorskip("resource")  # not on every system
+    limits, out = [], io.BytesIO()
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, both: limits.append((kind, both)))
+    monkeypatch.setattr(sys, "argv", ["unpack.py", "5"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(parquet({"a": ["é"]}))))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    unpack.main()
+    assert out.getvalue().decode() == '+0\t{"a": "é"}\n.\n'
+    assert limits == [(resource.RLIMIT_AS, (5, 5)), (resource.RLIMIT_CPU, (600, 600))]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
+from core.sources import content as content_module
 from core.sources.content import MAX_VALUES, Content, entry_text, looks_like_json, read_content
 from core.text.strict import MAX_DEPTH, JsonReader, NotJson
 
@@ -139,6 +140,47 @@ def test_names_and_texts_for_messages():
     assert Content("x", "jsonl", None, ((1, 5), (2, {"q": 1}))).keys() == ["q"]
     assert Content("x", "jsonl", None, ()).keys() == []
     assert entry_text({"a": "é"}) == '{"a": "é"}' and entry_text("x" * 3_000) == "x" * 1_999 + "…"
+
+
+@pytest.mark.parametrize("data", [b'[{"a": 1}, {"a": 2}]', b'{"a": 1}\n{"a": 2}\n', b"a,b\n1,2\n3,4\n"])
+def test_a_file_may_hold_as_many_entries_as_the_limit_says(data, monkeypatch):
+    monkeypatch.setattr(content_module, "MAX_ENTRIES", 2)
+    assert len(list(read_content(data, "x").entries)) == 2
+    monkeypatch.setattr(content_module, "MAX_ENTRIES", 1)
+    with pytest.raises(InputError, match=r"^x holds 2 entries; the limit is 1, so split the file\.$"):
+        list(read_content(data, "x").entries)
+
+
+def test_a_file_may_hold_as_many_values_as_the_limit_says(monkeypatch):
+    """By its commas and brackets; a table of columns has a cell for each row in every column."""
+    monkeypatch.setattr(content_module, "MAX_VALUES", 5)
+    columns = read_content(b'{"question": ["q", "r"], "n": [1]}', "x")
+    assert [row for _, row in columns.opened().entries] == [
+        {"question": "q", "n": 1},
+        {"question": "r", "n": None},
+    ]
+    monkeypatch.setattr(content_module, "MAX_VALUES", 4)
+    assert len(columns.opened().entries) == 2
+    monkeypatch.setattr(content_module, "MAX_VALUES", 3)
+    assert len(columns.opened().entries) == 1
+    with pytest.raises(InputError, match="holds about 5 JSON values; the limit is 3, so split the file"):
+        read_content(b'{"question": ["q", "r"], "n": [1]}', "x")
+
+
+def test_lines_of_which_half_are_objects_are_json_lines():
+    half = read_content(b'{"a": 1}\n\nx\n', "x")
+    assert half.entries == ((1, {"a": 1}),) and [bad.number for bad in half.bad] == [3]
+    with pytest.raises(InputError, match="x, line 2, is not valid JSON"):
+        read_content(b'{"a": 1}\nx\ny\n', "x")
+    assert not looks_like_json(b'x\n{"a": 1}\n', "x") and looks_like_json(b"x\n{}\n{}\n", "x")
+
+
+def test_names_are_those_of_the_first_fifty_entries():
+    entries = tuple((n, {f"n{n}": 1}) for n in range(1, 52))
+    content = Content("x", "jsonl", None, entries)
+    assert content.names() == {f"n{n}" for n in range(1, 51)}
+    assert Content("x", "jsonl", None, ((1, dict.fromkeys("abcdefghijklmnopqrstuvwxyz")),)).keys()[-1] == "t"
+    assert Content("x", "csv", None, (), tuple("abcdefghijklmnopqrstuvwxyz")).keys()[-1] == "t"
 
 
 def test_prose_is_no_json():

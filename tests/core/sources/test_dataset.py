@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
+from core.sources import dataset as dataset_module
 from core.sources.dataset import Dataset, Document, PassageIn, load_dataset, read_dataset, single_question
 from core.sources.question import FIELDS
 
@@ -288,3 +289,17 @@ def test_an_influence_csv_is_asked_again_with_its_passages():
     dataset = read_dataset(table, "f.csv")
     assert [[p.text for p in q.passages] for q in dataset.questions] == [["t"]]
     assert dataset.report.rejected["row"].to_list() == [3, 4]
+
+
+@pytest.mark.parametrize(("texts", "noted"), [(range(200), []), ([1, 2, 1, 3, 3], ["1"])])
+def test_passages_that_are_the_same_are_noted_once_a_question(texts, noted):
+    line = {"question": "Who?", "passages": [str(text) for text in texts]}
+    found = read_dataset(jsonl(line), "up").report.issues
+    assert [one.value for one in found] == noted
+
+
+@pytest.mark.parametrize(("most", "noted"), [(9, []), (10, ["gold"])])
+def test_gold_is_searched_in_texts_up_to_a_length(most, noted, monkeypatch):
+    monkeypatch.setattr(dataset_module, "_MAX_GOLD_SEARCH", most)
+    line = {"question": "Who?", "passages": ["abcde", "fghij"], "gold": ["x"]}
+    assert [one.column for one in read_dataset(jsonl(line), "up").report.issues] == noted

@@ -1,4 +1,5 @@
 import gzip
+import json
 
 import pytest
 
@@ -90,3 +91,67 @@ def test_a_file_is_decoded_in_pieces_as_in_one(piece, monkeypatch):
     assert to_utf8(b"a\nb\n\xc3\xa9\xc3x", "f").note.startswith("Not valid UTF-8 (first at line 3)")
     with pytest.raises(InputError, match=r"byte 0x62 in position 4: truncated data"):
         to_utf8(b"\xff\xfea\x00b", "f")
+
+
+def test_the_limit_of_unpacking_is_told_in_millions_of_bytes():
+    assert str(encoding.too_much("f", 10**12)).startswith("f holds more than 1,000,000 MB unpacked")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_file_may_be_as_large_as_the_limit_says(more, monkeypatch):
+    monkeypatch.setattr(encoding, "MAX_BYTES", 2_000_000)
+    monkeypatch.setattr(encoding, "_SMALL", 1_000)
+    monkeypatch.setattr(encoding, "_TIMES", 1)
+    for data, unpacked, limit in (
+        (b"a" * (2_000_000 + more), 2_000_000, "larger than the limit of 2 MB; split the file"),
+        (gzip.compress(b"a" * (1_000 + more)), 1_000, "more than 0 MB unpacked"),
+    ):
+        if more:
+            with pytest.raises(InputError, match=limit):
+                read_source(data, "f")
+        else:
+            assert read_source(data, "f") == b"a" * unpacked
+
+
+STREAM = encoding.ARROW_STREAM + bytes(96)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two files of 100 bytes that begin as Arrow streams do."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(STREAM)
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "a"}, {"filename": "b"}]}')
+    return tmp_path
+
+
+def test_a_folder_may_be_as_large_as_a_file(folder, monkeypatch):
+    monkeypatch.setattr(encoding, "MAX_BYTES", 200)
+    assert read_source(folder, "f") == STREAM * 2
+    monkeypatch.setattr(encoding, "MAX_BYTES", 199)
+    with pytest.raises(InputError, match=r"is larger than the limit of 0 MB\.$"):
+        read_source(folder, "f")
+
+
+def test_the_description_of_a_folder_has_a_limit_too(folder, monkeypatch):
+    monkeypatch.setattr(encoding, "_MAX_STATE", (folder / "state.json").stat().st_size)
+    assert read_source(folder, "f") == STREAM * 2
+    monkeypatch.setattr(encoding, "_MAX_STATE", encoding._MAX_STATE - 1)
+    with pytest.raises(InputError, match=r"state\.json is not valid JSON"):
+        read_source(folder, "f")
+
+
+def test_a_folder_names_all_its_files(folder):
+    (folder / "state.json").write_text('{"_data_files": [{"filename": "a"}, {"filename": 5}]}')
+    with pytest.raises(InputError, match="names no data files"):
+        read_source(folder, "f")
+
+
+def test_twenty_splits_are_named(tmp_path):
+    splits = {"splits": [f"s{i}" for i in range(25)]}
+    (tmp_path / "dataset_dict.json").write_text(json.dumps(splits))
+    with pytest.raises(InputError, match=r"holds 25 splits \(s0, .*, s19\); give one of them: .*s0\.$"):
+        read_source(tmp_path, "f")
+    (tmp_path / "dataset_dict.json").write_text('{"splits": [5]}')
+    with pytest.raises(InputError, match=r"holds 0 splits \(\); expected a folder"):
+        read_source(tmp_path, "f")

@@ -100,6 +100,7 @@ def source(request, files):
 
 def test_the_first_questions_with_a_short_answer(source):
     dataset = load_natural_questions(2, source=source)
+    assert dataset.name == "Natural Questions, nq"
     first, second = dataset.questions
     assert (first.query_id, first.question, first.language) == ("2", "where is beaver", "en")
     (document,) = first.documents
@@ -215,6 +216,8 @@ def broken(**changes):
          "not a record of Natural Questions (1)"),
         (broken(document={**record(1, [])["document"], "tokens": {"token": [1], "is_html": [False]}}),
          "not a record of Natural Questions (1)"),
+        (broken(document={**record(1, [])["document"], "tokens": {"token": ["a"] * 30, "is_html": ["no"] * 30}}),
+         "not a record of Natural Questions (1)"),
     ],
 )  # fmt: skip
 def test_a_record_of_another_shape_is_left_out(tmp_path, row, reason):
@@ -222,6 +225,20 @@ def test_a_record_of_another_shape_is_left_out(tmp_path, row, reason):
     with pytest.raises(InputError) as error:
         load_natural_questions(1, source=tmp_path / "a.jsonl")
     assert str(error.value).endswith(f"1 record examined, 0 used; left out: {reason}.")
+
+
+@pytest.mark.parametrize(
+    ("spans", "kept"),
+    [
+        ([(0, 1), (2, 3)], [(0, 1), (2, 3)]),
+        ([(2, 3), (0, 3), (2, 3)], [(2, 3), (0, 3)]),
+        ([(2, 4), (-1, 1), (1, 1), (2, 1), (1, 2)], [(1, 2)]),
+    ],
+)
+def test_a_short_answer_lies_within_the_page(spans, kept):
+    first, last = zip(*spans, strict=True)
+    answers = {"short_answers": [{"start_token": first, "end_token": last}]}
+    assert natural_questions._short_answers(answers, 3) == kept
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.stats import rankdata, spearmanr
 
 from core.errors import InputError
 from core.influence import analyse, recovery
-from core.sources import simulation
+from core.sources import simulation, simulation_losses
 from core.sources.simulation import (
     CASES,
     SimulationOptions,
@@ -245,6 +245,78 @@ def test_planted_overlap_has_two_decimals():
     overlap = verdicts.loc[verdicts["validator"] == "EvidenceOverlap", "value"].dropna()
     assert (overlap.round(2) == overlap).all() and (overlap.round(1) != overlap).any()
     assert set(overlap[overlap < 0.3]) == {0.0} and overlap.max() <= 1
+
+
+def test_what_is_simulated_by_default():
+    run = simulate()
+    assert run.name == "Simulated: 50 questions × 10, seed 42"
+    assert run.manifest["options"] == {
+        "queries": 50, "passages": 10, "seed": 42, "influential": 3, "share_divergent": 0.4, "noise": 0.0,
+        "share_ties": 0.1, "share_empty": 0.06, "share_inert": 0.06, "share_redundant": 0.06,
+        "share_parametric": 0.06, "share_position": 0.1, "repeats": 3,
+    }  # fmt: skip
+    steps = run.manifest["steps"]
+    for name in ("losses", "attribution"):
+        assert (steps[name]["n_done"], steps[name]["n_left"]) == (50, 0)
+    whole = run["ablations"][run["ablations"]["kept"] == "1" * 10]
+    assert len(whole) == 47 and (whole["logprob"] == -1).all()  # once for each answer that is not empty
+
+
+def test_options_at_the_ends_of_their_ranges():
+    SimulationOptions(queries=100_000, passages=15, seed=2**32 - 1, influential=15, repeats=50)
+    for name, value in (("seed", 2**32), ("repeats", 51), ("repeats", -1), ("noise", -0.1)):
+        with pytest.raises(InputError, match=f"{name} must be a.* number from 0 to .*, got {value}"):
+            SimulationOptions(**{name: value})
+
+
+def test_a_link_simulates_at_most_a_thousand_questions():
+    assert read_options("queries:1000").queries == 1_000
+    with pytest.raises(InputError, match="At most 1,000 questions in a link, got 1,001; the command line"):
+        read_options("queries:1001")
+
+
+def test_a_long_option_is_cut_in_its_message():
+    with pytest.raises(InputError, match=f"no simulation option '{'x' * 30}';"):
+        read_options(f"{'x' * 40}:1")
+    with pytest.raises(InputError, match=f"got '{'y' * 30}'"):
+        read_options(f"noise:{'y' * 40}")
+
+
+def test_of_an_odd_number_the_smaller_half_calibrates():
+    assert simulate(SimulationOptions(queries=11, passages=3)).queries["calibrates"].sum() == 5
+
+
+def test_only_the_first_block_is_tried_and_measured(monkeypatch):
+    monkeypatch.setattr(simulation, "_BLOCK", 6)
+    none = dict.fromkeys([f"share_{case}" for case in CASES[2:]], 0.0)
+    run = simulate(SimulationOptions(queries=10, passages=3, repeats=1, **none | {"share_redundant": 1.0}))
+    first = {f"s{i:03}" for i in range(1, 7)}
+    assert all(set(run[name]["query_id"]) == first for name in ("gold", "arms", "ablations"))
+    assert set(run["context_samples"]["query_id"]) <= first
+    planted = run.manifest["planted"]
+    assert planted["attribution"]["n_either_enough"] == 6
+    assert planted["losses"]["n_lost_not_known"] + planted["losses"]["n_kept_correct_not_split"] == 4
+
+
+@pytest.mark.parametrize("place", [-1, 0, 2, 4])
+def test_the_prompts_of_the_fixes(place):
+    ids = ["p1", "p2", "p3", "p4", "p5"]
+    own = ids[place] if place >= 0 else "gold"
+    shown = {arm: list(found) for arm, found in simulation_losses._prompts(ids, place, own)}
+    others = [one for one in ids if one != own]
+    assert shown["gold_added"] == (ids if place >= 0 else ["p1", "p2", "p3", "p4", "gold"])
+    assert shown["gold_first"] == ([own, *others] if place >= 0 else ids)
+    assert shown["gold_alone"] == shown["gold_sentences"] == [own]
+    assert shown["fewer"] == ["p1", "p2", "p3"]
+    assert shown["reversed"] == ["p5", "p4", "p3", "p2", "p1"] and shown["again"] == ids
+    # The others each move on by one around the gold passage, which stays where it is.
+    placebo = {
+        -1: ["p2", "p3", "p4", "p5", "p1"],
+        0: ["p1", "p3", "p4", "p5", "p2"],
+        2: ["p2", "p4", "p3", "p5", "p1"],
+        4: ["p2", "p3", "p4", "p1", "p5"],
+    }
+    assert shown["placebo"] == placebo[place]
 
 
 # What a link or a script simulated stays what it was; beyond 200 questions nothing more is tried or measured.

@@ -220,6 +220,13 @@ def test_conversations_of_a_test_run_are_listed_too():
     assert imported.report.rejected["row"].to_list() == [2] and imported.report.n_kept == 1
 
 
+@pytest.mark.parametrize("talks", [[], "", {}, 5, "ab"])
+def test_a_test_run_without_a_list_of_conversations_is_its_cases(talks):
+    result, _ = read({"testRunData": {"testCases": CASES, "conversationalTestCases": talks}})
+    assert [record.record_id for record in result.records] == ["returns", "empty", "golden"]
+    assert result.rejected == []
+
+
 @pytest.mark.parametrize(
     ("case", "field"),
     [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.errors import InputError
-from core.sources.formats import ragchecker
+from core.sources.formats import inspectorraget, ragchecker
 from core.sources.formats.inspectorraget import FORMAT
 from core.sources.formats.records import Record, RecordClaim, RecordPassage, records_of, run_of
 from tests.core.sources.formats.roundtrip import (
@@ -239,7 +239,23 @@ def test_the_model_of_a_run_gives_its_results_their_model(tmp_path):
 
 
 def test_newer_versions_are_read_with_a_word():
-    assert "read as version 2" in read_as(FORMAT, {**smaller(), "schema_version": 3})[0].notes[0]
+    for version, said_of_it in (
+        (3, ("The file is in version 3 of the schema; read as version 2.",)),
+        (2, ()),
+        (1, ("The file is in version 1 of the schema; it is exported in version 2.",)),
+        (True, ("The file is in version 1 of the schema; it is exported in version 2.",)),
+    ):
+        assert read_as(FORMAT, {**smaller(), "schema_version": version})[0].notes == said_of_it
+
+
+@pytest.mark.parametrize(("most", "read_scores"), [(2, {1, 2}), (1, set())])
+def test_a_metric_has_up_to_so_many_annotators(most, read_scores, monkeypatch):
+    monkeypatch.setattr(inspectorraget, "MAX_LIST", most)
+    scores = {"good": {"a": {"value": 1}, "b": {"value": 2}}}
+    read, log = read_as(FORMAT, smaller(results=[{**FILE["results"][0], "scores": scores}]))
+    found = {value for (name, _), value in read.records[0].reported.items() if name == "good"}
+    assert found == read_scores
+    assert issues_of(log) == ([] if found else [(1, "results.scores.good", "warning")])
 
 
 def test_tasks_of_tools_and_agents_are_put_aside_with_every_result():
@@ -281,6 +297,21 @@ def test_what_cannot_be_a_record_is_put_aside(value, issue):
     read, log = read_as(FORMAT, value)
     assert issues_of(log) == [(*issue, "error")]
     assert [row for row, *_ in read.rejected] == [issue[0]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"input": None}, ""),
+        ({"input": []}, "[]"),
+        ({"input": [said("I.")]}, str([said("I.")])),
+        ({"task_type": None}, ""),
+        ({"task_type": "poem"}, "poem"),
+    ],
+)
+def test_an_issue_shows_what_stands_there(changes, value):
+    (issue,) = read_as(FORMAT, task(**changes))[1].listed()
+    assert issue.value == value
 
 
 @pytest.mark.parametrize(

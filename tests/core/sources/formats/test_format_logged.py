@@ -18,11 +18,12 @@ from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langsmith.schemas import Run as LangSmithRun
 
+from core.errors import InputError
 from core.report.exports import exporters
 from core.sources.content import read_content
 from core.sources.dataset import read_dataset
 from core.sources.formats import FORMATS, detect, import_file
-from core.sources.formats.logged import TOOLS
+from core.sources.formats.logged import TOOLS, at
 from tests.core.sources.formats.roundtrip import lines
 
 TEXTS = ["The canal was opened in 1893.", "The canal is 6.4 km long."]
@@ -413,3 +414,95 @@ def test_a_root_that_is_no_chain_belongs_to_the_first():
     rows = two_roots()
     rows[2] |= {"run_type": "llm"}
     assert run(rows).run.queries["question"].to_list() == ["Who?"]
+
+
+def test_a_page_of_one_trace_is_row_1():
+    page = {
+        "trace": {k: v for k, v in fuse_trace(input=None).items() if k != "observations"},
+        "observations": [],
+    }
+    with pytest.raises(InputError, match="row 1, field "):
+        run(page)
+
+
+def found_by(*observations):
+    """Return the passages of a trace of calls (type, name, output)."""
+    calls = [
+        {"id": f"o{n}", "type": kind, "name": name, "input": "x", "output": output}
+        for n, (kind, name, output) in enumerate(observations)
+    ]
+    return run([fuse_trace(observations=calls)]).run.passages["text"].to_list()
+
+
+OTHER = [{"page_content": "Another."}]
+
+
+@pytest.mark.parametrize(
+    ("calls", "texts"),
+    [
+        ([("RETRIEVER", "a", DOCUMENTS), ("TOOL", "rank", OTHER)], TEXTS),
+        ([("TOOL", "rank", OTHER), ("SPAN", "fetch", TEXTS)], TEXTS),
+        ([("RETRIEVER", "a", []), ("TOOL", "rank", OTHER)], ["Another."]),
+        ([("RETRIEVER", "a", "no list")], []),
+        ([("RETRIEVER", "a", {"docs": {"output": {"nodes": TEXTS}}})], TEXTS),
+        ([("RETRIEVER", "a", {"docs": {"output": {"nodes": {"docs": TEXTS}}}})], []),
+        ([("RETRIEVER", "a", {"documents": [], "docs": TEXTS})], TEXTS),
+        ([("RETRIEVER", "a", [*TEXTS, 5])], []),
+        ([("TOOL", "rank", TEXTS)], []),
+        ([("TOOL", "rank", [*OTHER, "a"])], []),
+    ],
+)
+def test_which_call_retrieved(calls, texts):
+    """Retrievers and what is named like one; else what returned documents, which mere texts are not."""
+    assert found_by(*calls) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "paths", "found"),
+    [
+        ({"a": None, "b": 1}, ("a", "b"), 1),
+        ({"a": "", "b": 0}, ("a", "b"), 0),
+        ({"a": 1, "b": 2}, ("b", "a"), 2),
+        ({"a.b": 1, "a": {"b": 2}}, ("a.b",), 1),
+        ({"a": [{"b": 3}]}, ("a.0.b",), 3),
+        ([1, 2], ("1",), 2),
+        ([1, 2], ("2",), None),
+        ([1, 2], ("-2",), 1),
+        ([1, 2], ("-3",), None),
+        ([1, 2], ("x",), None),
+        ("text", ("a",), None),
+    ],
+)
+def test_a_path_leads_into_objects_and_lists(value, paths, found):
+    assert at(value, paths) == found
+
+
+def test_twenty_unread_fields_are_named():
+    more = {f"x{n:02}": 1 for n in range(25)}
+    (note,) = [one for one in run([fuse_trace(**more)]).report.notes if one.startswith("Fields not read")]
+    assert note.endswith("x14, x15.")
+
+
+@pytest.mark.parametrize(("latency", "found"), [(0, None), (-1, None), ("x", None), (0.5, 0.5), (1, 1)])
+def test_a_latency_is_more_than_nothing(latency, found):
+    (seconds,) = run([fuse_trace(latency=latency)]).run.queries["latency"]
+    assert seconds == found if found else seconds != seconds
+
+
+def test_scores_are_numbers_and_texts_with_their_author():
+    scores = [
+        {"key": "a", "value": 0, "author": "Ann"},
+        {"name": "b", "score": 0.5, "source": 7},
+        {"name": "c", "value": [1]},
+        {"name": "d", "value": None},
+        {"name": 5, "value": 1},
+        "odd",
+        {"name": "e", "string_value": "good"},
+    ]
+    reported = run([fuse_trace(scores=scores)]).run["reported"]
+    found = reported[["name", "by", "value", "text"]].astype("object")
+    assert found.where(reported[["name", "by", "value", "text"]].notna(), None).to_numpy().tolist() == [
+        ["a", "Ann", 0, None],
+        ["b", "", 0.5, None],
+        ["e", "", None, "good"],
+    ]

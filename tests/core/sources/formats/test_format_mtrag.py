@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from core.sources.content import read_content
 from core.sources.dataset import read_dataset
 from core.sources.formats import FORMATS, detect, import_file
@@ -105,3 +107,17 @@ def test_what_cannot_be_used_is_named():
 def test_a_file_of_inspectorraget_with_such_tasks_stays_one():
     own = {"schema_version": 1, "models": [], "metrics": [], "tasks": [TASK], "results": []}
     assert detect(read_content(json.dumps(own).encode(), "x")) is FORMATS["inspectorraget"]
+
+
+def test_further_predictions_are_samples_of_the_answer():
+    two = [{"text": "In 1893."}, {"text": "In 1894."}]
+    for predictions, samples in ((two, ["In 1893.", "In 1894."]), (two[:1], [])):
+        run = import_file(lines([{**TASK, "predictions": predictions}]), "t.jsonl").run
+        assert run.queries["answer"].to_list() == ["In 1893."]
+        assert run["samples"]["answer"].to_list() == samples
+
+
+@pytest.mark.parametrize("before", [49, 50])
+def test_a_file_is_recognised_by_its_first_fifty_entries(before):
+    file = read_content(lines([{"a": 1}] * before + [TASK]), "t.jsonl")
+    assert (FORMATS["mtrag"].recognise(file) > 0) == (before < 50)

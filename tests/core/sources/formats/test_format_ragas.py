@@ -363,6 +363,9 @@ def test_ids_of_samples_are_kept(tmp_path):
     imported, back = there_and_back(lines(samples), tmp_path)
     assert [s["id"] for s in back] == ["a", "q0002"]
     assert "Without an id, so numbered: 1 record." in imported.report.notes
+    for all_alike in (samples[:1], samples[1:]):
+        notes = import_file(lines(all_alike), "x").report.notes
+        assert not any("so numbered" in note for note in notes)
 
 
 def test_it_is_recognised_by_its_names_only():
