@@ -121,6 +121,9 @@ def test_without_places_and_shapley_there_are_bars_only():
     _, analysis = attribution_of(games=("adds",))
     figure = passage_scores(analysis, "adds")
     assert [trace.name for trace in figure.data] == ["Score (exact)"]
+    (line,) = {text.count("<br>") for text in figure.data[0].customdata}
+    assert line == 1 and "Shapley" not in figure.data[0].customdata[0]  # its name and its score
+    assert figure.layout.height == 300 and figure.layout.yaxis.domain == (0, 1)
     empty = slot_effects(analysis)
     assert not empty.data and "not measured in other orders" in alt_text(empty)
 

@@ -57,3 +57,12 @@ def test_no_answer_with_a_verdict(matrices):
     figure = f1_at_k_chart(claims_analysis(matrices))
     assert not figure.data
     assert "undefined" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    ("n", "top", "step"), [(1, 20, 5), (15, 30, 5), (16, 32, 10), (30, 60, 10), (31, 62, 20), (60, 100, 20)]
+)
+def test_the_curve_ends_at_twice_the_most_claims_within_limits(n, top, step):
+    figure = f1_at_k_chart(claims_analysis([[[0.9]] * n]))
+    across = figure.layout.xaxis
+    assert (across.range, across.tickvals) == ((0.5, top + 0.5), (1, *range(step, top + 1, step)))

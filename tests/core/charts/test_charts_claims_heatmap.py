@@ -1,5 +1,6 @@
 import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,11 +199,63 @@ def test_the_most_cells_drawn_one_by_one_stay_below_two_megabytes():
     assert len(figure.to_json()) < 2_000_000
 
 
+@pytest.mark.parametrize(
+    ("columns", "step", "size", "signs"), [(12, 1, 9, 12), (13, 2, 9, 13), (20, 3, 9, 20), (21, 3, 5.4, 0)]
+)
+def test_of_many_passages_some_have_a_label_and_cells_no_sign(columns, step, size, signs):
+    """The second claim is not scored anywhere, so it has a cross in each cell."""
+    figure = claims_heatmap(one_answer([[0.9] * columns, [None] * columns]))
+    across = figure.layout.xaxis
+    assert list(across.tickvals) == list(range(0, columns, step))
+    assert across.ticktext[:2] == ("P1", f"P{1 + step}") and across.range == (-0.5, columns - 0.5)
+    assert traces(figure)["Not scored"].marker.size == pytest.approx(size)
+    assert sum(len(trace.text) for trace in figure.select_traces({"mode": "text"})) == signs
+
+
+@pytest.mark.parametrize(
+    ("rows", "height", "head", "text"),
+    [
+        (25, 105 + 40 * 25 + 22, "RAFE<br>U(c)", " <b>N</b><br> 0.70"),
+        (26, 105 + 22 * 26 + 22, "RAFE", " <b>N</b>"),
+        (60, 105 + 22 * 60 + 22, "RAFE", " <b>N</b>"),
+    ],
+)
+def test_many_claims_have_lower_rows(rows, height, head, text):
+    figure = claims_heatmap(one_answer([[0.3]] * rows))
+    assert (figure.layout.height, figure.layout.xaxis2.ticktext) == (height, (head,))
+    assert set(figure.data[0].text) == {text}
+
+
+@pytest.mark.parametrize(("rows", "claim", "sentence"), [(20, 119, 199), (21, 59, 79)])
+def test_texts_of_hover_boxes_are_shorter_where_there_are_many(rows, claim, sentence):
+    """Up to 1,000 cells."""
+    answer = one_answer([[0.3] * 50] * rows, texts=[[f"{i:02}{'x' * 300}" for i in range(rows)]])
+    answer = replace(answer, sentences=np.full((rows, 50), "y" * 300, dtype=object))
+    hover = heatmap_cells(answer).hover[0][0].replace("<br>", "")
+    assert f"{'x' * (claim - 2)}…" in hover and f"“{'y' * sentence}…”" in hover
+    assert "x" * (claim - 1) not in hover and "y" * (sentence + 1) not in hover
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "label"),
+    [
+        ("aaaa bbbb cccc dd", 1, "C1 aaaa bbbb cccc<br>dd"),
+        ("aaaa bbbb ccccc", 1, "C1 aaaa bbbb<br>ccccc"),
+        ("aaaa bbbb", 26, "C1 aaaa bbbb"),
+        ("aaaa bbbb", 40, "C1 aaaa bbbb"),
+        ("aaaa bbbb", 41, "C1"),
+    ],
+)
+def test_labels_of_rows_have_lines_of_seventeen_characters(text, rows, label):
+    figure = claims_heatmap(one_answer([[0.3]] * rows, texts=[[text] * rows]))
+    assert figure.layout.yaxis.ticktext[0] == label
+
+
 def test_labels_of_rows_stay_short():
     figure = claims_heatmap(one_answer([[0.3]], texts=[[LONG]]))
     (label,) = figure.layout.yaxis.ticktext
     assert label.startswith("C1 The Forth")
-    assert all(len(line) <= 18 for line in label.split("<br>"))
+    assert all(len(line) <= 17 for line in label.split("<br>"))
     many = claims_heatmap(one_answer([[0.3]] * 50, texts=[[f"{LONG} {i}" for i in range(50)]]))
     assert many.layout.yaxis.ticktext[0] == "C1"
 

@@ -41,6 +41,15 @@ def named(figure, name):
     return trace
 
 
+@pytest.mark.parametrize(
+    ("ranks", "shown"), [(12, range(1, 13)), (13, range(1, 14, 2)), (25, range(1, 26, 3))]
+)
+def test_of_many_ranks_some_have_a_label(ranks, shown):
+    across = evidence_matrix(claims_analysis([[[0.5] * ranks]])).layout.xaxis
+    assert across.tickvals == (*shown, ranks + 1)
+    assert across.ticktext == (*map(str, shown), "<br>State") and across.range == (0.5, ranks + 1.6)
+
+
 def test_all_claims_by_answer_those_with_most_unsupported_claims_first(figure):
     z = np.array(heat(figure).z, dtype=float)
     wanted = [[0.1, 0.2, np.nan], [0.3, 0.1, np.nan], *MATRICES[1], *MATRICES[0]]

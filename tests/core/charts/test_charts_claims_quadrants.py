@@ -119,6 +119,16 @@ def test_cells_where_only_certainty_supports():
     counts, _, up = cells_of([0.5, 0.5], [1.0, 0.99], 1.0)
     border = int(np.flatnonzero(up == 1.0)[0])
     assert counts[border:].sum() == counts[:border].sum() == 1
+    assert up.tolist() == pytest.approx([i / 30 for i in range(32)])  # certainty has a cell of its own
+
+
+@pytest.mark.parametrize(
+    ("threshold", "below", "above"), [(0.5, 15, 15), (0.3, 9, 21), (0.01, 1, 29), (0.99, 30, 1)]
+)
+def test_thirty_cells_a_side_meet_at_the_threshold(threshold, below, above):
+    across, up = _edges(0.6, threshold)
+    assert (sum(up < threshold), sum(up > threshold)) == (below, above) and threshold in up
+    assert across[2:].tolist() == pytest.approx([0.6 * i / 30 for i in range(1, 31)])
 
 
 def test_more_than_two_thousand_passages_become_counts():

@@ -100,3 +100,25 @@ def test_questions_are_shown_as_they_are():
     shown = [text for _, text in shown_strings(figure)]
     assert any("&lt;script&gt;" in text for text in shown)
     assert not any("<script>" in text or "$" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        (" ".join(["word"] * 8), [39]),
+        ("a" + "word " * 8, [40]),
+        (" ".join(["word"] * 9), [39, 4]),
+        ("word " * 60, [39] * 4),
+    ],
+)
+def test_a_question_stands_above_its_line_in_at_most_four_lines_of_forty(question, lines):
+    figure = compare_figure(rows([(0.5, 0.1), (0.2, 0.4)], question=question), RHO)
+    assert [list(map(len, text.split("<br>"))) for text in labels(figure)] == [lines, lines]
+    assert figure.layout.height == 160 + 2 * (15 + 15 * len(lines))
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(60, ""), (61, " Drawn are the 60 that change most.")])
+def test_sixty_questions_at_most_are_drawn(n, drawn):
+    figure = compare_figure(rows([(0.0, (i + 1) / 100) for i in range(n)]), RHO)
+    assert alt_text(figure) == f"ρ of {n} questions in run A and run B: in run B {n} higher.{drawn}"
+    assert len(figure.data[-1].x) == 60 and max(figure.data[-1].x) == n / 100

@@ -122,6 +122,10 @@ def test_coverage_is_dotted_where_no_threshold_is_finite():
     assert max(exact) == pytest.approx(first)
     assert exact[max(exact)] == (100 * finite["low"], 100 * finite["high"])
     assert "(4 calibrate, 4 test), n = 8 cases" in alt_text(figure)
+    half = rows.iloc[int((rows["alpha"] - 0.5).abs().argmin())]
+    own = f"{percent(half['low'])} to {percent(half['high'])}"
+    assert f"50 % promised, 100 % covered on average, exact band without ties {own}; this" in alt_text(figure)
+    assert solid.customdata[-1].endswith(f"Exact 95 % band: {own}")
     assert alt_text(figure).endswith(
         f"dotted where nothing is promised from {percent(first / 100 + 0.02)} on."
     )
@@ -159,6 +163,7 @@ def test_samples_that_are_never_correct_promise_nothing():
         == "star-open"
     )
     assert alt_text(figure).endswith("dotted where nothing is promised at any 1 − α.")
+    assert "exact band" not in alt_text(figure)
 
 
 def test_the_mark_is_open_where_nothing_is_promised():
@@ -214,6 +219,8 @@ def test_scores_without_a_finite_threshold():
     figure = score_histogram(calibrated([(CALIBRATES, 0.4, 1), (TESTS, 0.4, 1)], 0.1))
     (bar,) = figure.data
     assert list(bar.y) == [2]  # all alike
+    assert list(bar.x) == pytest.approx([0.4]) and list(bar.width) == pytest.approx([1])
+    assert figure.layout.xaxis.range == pytest.approx((-0.12, 0.92)) and figure.layout.margin.t == 32
     assert figure.layout.annotations[0].text == "No finite threshold: no answer is flagged"
     assert "no finite threshold: 1 correct answer cannot certify" in alt_text(figure)
 

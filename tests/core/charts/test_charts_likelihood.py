@@ -60,3 +60,15 @@ def test_hostile_text_arrives_escaped():
     figure = answer_against_reference(analysed(*TWO, title=HOSTILE))
     shown = shown_strings(figure)
     assert shown and not any("script>" in text or "$" in text for _, text in shown)
+
+
+def test_a_passage_that_changes_nothing_raises_neither():
+    figure = answer_against_reference(
+        analysed(
+            ("omega", "alpha", (0.0, 0.0, 0), (0.0, 0.5, 0), (0.5, 0.0, 0), (-1.0, -1.0, 0), (0.5, 0.5, 1))
+        )
+    )
+    assert alt_text(figure).endswith(
+        "5 passages in 1 question: raise both 1, raise only the answer given 1, raise only the reference 1, raise "
+        "neither 2."
+    )

@@ -37,6 +37,8 @@ def test_each_share_stands_beside_what_chance_gives():
     assert (across.range, across.tick0, across.dtick) == ((-1, 101), 0, 20)
     assert (list(up.categoryarray), up.autorange, up.showgrid) == (["Many", "Few"], "reversed", False)
     assert all(trace.cliponaxis is False for trace in figure.data)  # a mark at 0 or 100 % is whole
+    assert [trace.marker.size for trace in figure.data] == [11, 11, 18]
+    assert figure.layout.height == 110 + 44 * 2
     assert alt_text(figure).startswith("Counts against chance: Many 90 % of 10 (10 % by chance); Few 20 %")
 
 

@@ -23,10 +23,15 @@ def parts(figure):
 
 
 def test_cells_show_the_count_and_the_colour_is_what_chance_does_not_give():
-    cells, squares, _ = parts(rank_against_rank(analyse(make_run([STRAIGHT] * 5 + [UPSIDE_DOWN]))))
+    figure = rank_against_rank(analyse(make_run([STRAIGHT] * 5 + [UPSIDE_DOWN])))
+    cells, squares, _ = parts(figure)
     assert cells.text[0][0] == "5" and cells.text[0][5] == "1" and cells.text[0][2] == "0"
     assert np.diag(cells.z).tolist() == [4.0] * 6  # 5 observed, 6 / 6 by chance
     assert cells.zmin == -cells.zmax
+    assert alt_text(figure) == (
+        "Influence rank against retrieval rank of 36 passages from 6 questions: 30.0 passages on the diagonal, 6.0 "
+        "by chance; at retrieval rank 1 and influence rank 1 5.0, 1.0 by chance."
+    )
     assert squares.customdata[0][1] == (
         "Retrieved 1, used 1<br>5.0 passages, 1.0 by chance<br>5 questions, ties included<br>"
         "Click to list these questions"

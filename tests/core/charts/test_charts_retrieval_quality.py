@@ -55,9 +55,9 @@ def test_figure_shows_intervals_depths_and_how_many_questions():
 def test_chance_is_the_mean_over_all_orders_of_what_was_retrieved(gold, n_gold):
     def result(flags):
         run = make_run([[0.5, 0.4, 0.3, 0.2]], is_gold=[bool(flag) for flag in flags], query_n_gold=[n_gold])
-        return retrieval_quality(run, analyse(run), (1, 3))
+        return retrieval_quality(run, analyse(run), (1, 3, 4))
 
-    orders = [result(order).summary["mean"].to_numpy(float)[:6] for order in set(permutations(gold))]
+    orders = [result(order).summary["mean"].to_numpy(float)[:9] for order in set(permutations(gold))]
     assert _data(result(gold))["chance"].tolist() == pytest.approx(np.mean(orders, axis=0))
 
 

@@ -9,6 +9,7 @@ from core.charts.signals import correlation_heatmap, signal_histogram
 from core.charts.theme import alt_text, has_doors
 from core.conditions import matching
 from core.report.signals import PEARSON, signal_agreement
+from core.signals import Signal
 from core.socket import QuestionColumn
 from tests.core.charts.chart_runs import HOSTILE, shown_strings
 from tests.core.report.signal_runs import diagnosis_of
@@ -167,3 +168,28 @@ def test_titles_from_elsewhere_are_text():
     for figure in (correlation_heatmap(found), signal_histogram(found.signals[0])):
         for key, text in shown_strings(figure):
             assert "<script" not in text and "<b>bold" not in text, (key, text)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([0.12345, 999, 1_000, 12_345.6], ("0.1235", "999", "1,000", "12,346")),
+        ([-2_000, -0.5], ("−2,000", "−0.5")),
+        ([1, 2, 3, 4, 5], tuple("12345")),
+        ([1, 2, 3, 4, 5, 6], None),
+    ],
+)
+def test_up_to_five_bars_have_their_values_below(values, names):
+    given = np.array(values, dtype=float)
+    figure = signal_histogram(Signal("toy", "doubt", "Doubt", "Toy", "{:.5f}", "more uncertain", given))
+    assert figure.layout.xaxis.ticktext == names
+    assert list(figure.data[0].x) == pytest.approx(sorted(values))
+
+
+@pytest.mark.parametrize(("n", "bars"), [(12, 12), (13, 12)])
+def test_up_to_twelve_values_have_a_bar_each(n, bars):
+    figure = signal_histogram(
+        Signal("toy", "doubt", "Doubt", "Toy", "{:.2f}", "more uncertain", np.arange(n + 0.0))
+    )
+    assert len(figure.data[0].x) == bars and sum(figure.data[0].y) == n
+    assert ("to" in figure.data[0].customdata[0][1].split("<br>")[1]) == (n == 13)

@@ -57,6 +57,17 @@ def test_figure():
 
 
 @pytest.mark.parametrize(
+    ("k", "height", "step"),
+    [(3, 300, 1), (6, 300, 1), (12, 466, 1), (29, 942, 1), (30, 970, 2), (45, 1200, 3)],
+)
+def test_a_figure_grows_with_its_passages_up_to_a_limit(k, height, step):
+    figure = rank_slope(analyse(make_run([[i / 50 for i in range(1, k + 1)]])), "q1")
+    up = figure.layout.yaxis
+    assert (figure.layout.height, up.range) == (height, (k + 0.7, 0.3))
+    assert list(up.tickvals) == list(range(1, k + 1, step))
+
+
+@pytest.mark.parametrize(
     ("influences", "columns", "reason"),
     [
         ([0, 0, 0], {}, "inert"),

@@ -271,7 +271,8 @@ def test_the_leaderboard_begins_below_guessing_and_below_every_interval(auroc, l
             "p_value": [0.01, 0.3], "n": 90, "n_wrong": 20,
         }
     )  # fmt: skip
-    judged = SimpleNamespace(leaderboard=board, queries=JUDGED.queries, not_judged=None)
+    correct = pd.array([True, False, False, None], dtype="boolean")
+    judged = SimpleNamespace(leaderboard=board, queries=pd.DataFrame({"correct": correct}), not_judged=None)
     figure = estimator_leaderboard(judged)
     assert figure.layout.xaxis.range == pytest.approx((start, 1.02)) and figure.layout.xaxis.dtick == 0.1
     assert figure.layout.yaxis.ticktext == ("Best,<br>of all", "Length")
@@ -279,6 +280,29 @@ def test_the_leaderboard_begins_below_guessing_and_below_every_interval(auroc, l
     assert {trace.name: list(trace.x) for trace in figure.data} == {
         "Beyond chance (1)": [0.9], "Trivial baseline (1)": [auroc],
     }  # fmt: skip
+    hover = figure.data[0].customdata[0][1]
+    assert "90 answers, 20 incorrect<br>2 questions with an incorrect answer<br>" in hover
+
+
+@pytest.mark.parametrize(
+    ("p", "auroc", "beyond"), [(0.049, 0.6, 1), (0.05, 0.6, 0), (0.01, 0.5, 0), (0.01, 0.4, 0)]
+)
+def test_what_is_beyond_chance_is_better_than_guessing_and_told_from_it(p, auroc, beyond):
+    board = pd.DataFrame(
+        {
+            "name": ["one"], "title": ["One"], "is_baseline": [False], "auroc": [auroc], "auroc_low": [0.3],
+            "auroc_high": [0.9], "p_value": [p], "n": 90, "n_wrong": 20,
+        }
+    )  # fmt: skip
+    judged = SimpleNamespace(leaderboard=board, queries=JUDGED.queries, not_judged=None)
+    (trace,) = estimator_leaderboard(judged).data
+    assert trace.name == ("Beyond chance (1)" if beyond else "Not beyond chance (1)")
+
+
+def test_five_incorrect_answers_that_it_is_surest_of_have_a_mark():
+    analysis = sampled([["yes", "yes"]] * 8, references=["yes"] * 2 + ["no"] * 6)
+    marks = risk_coverage(analysis).data[-1]
+    assert [door for door, _ in marks.customdata] == [f"question=q{i}" for i in range(3, 8)]
 
 
 @pytest.mark.parametrize("draw", [risk_coverage, estimator_leaderboard])
