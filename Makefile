@@ -31,9 +31,9 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
-# Three processes for two cores: browsers, servers and killed programs are waited for. One thread of torch for each:
-# more would wait for each other. Files keep the order of tests/conftest.py, long ones first.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# One thread of torch for each of two processes: more would wait for each other. Files keep the order of
+# tests/conftest.py, long ones first.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
 	$(PYTEST)
 
