@@ -113,7 +113,7 @@ def _stems(tokens: Sequence[Token]) -> frozenset[str]:
 def _shortest(found: Sequence[str], wanted: Collection[str]) -> tuple[int, int]:
     """Return first and last place of the shortest run that holds all wanted words; of equals the first."""
     have: Counter[str] = Counter()
-    first, best = 0, (0, len(found))
+    first, best = 0, (0, len(found))  # longer than any run
     for last, word in enumerate(found):
         if word in wanted:
             have[word] += 1
