@@ -53,6 +53,7 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_o
     p["harmful_passage"] = _harmful(run, q, group)
     inert = (q["reason"] == "inert").to_numpy(dtype=bool) & one_by_one
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
+    n_gold, n_found = _gold(run)
     rules: dict[str, Bools] = {
         "over_reliance": q["dominance"].to_numpy() >= OVER_RELIANCE,
         "inverted": usable["inverted"] & (q["rho"] < q["inverted_below"] - 1e-9).to_numpy(),
@@ -60,7 +61,7 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_o
         "parametric": parametric,
         # Without a closed-book call an inert answer may be either; it is not called redundant.
         "redundant": inert & ~parametric & run.queries["closed_book_answer"].notna().to_numpy(),
-        "missed_evidence": _missed(run, group),
+        "missed_evidence": n_gold > n_found,
     }
     for name in MODES:
         q[name] = np.bincount(group, p[name], n) > 0 if name in PER_PASSAGE else rules[name]
@@ -87,10 +88,11 @@ def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
     return result
 
 
-def _missed(run: Run, group: Ints) -> Bools:
-    n_gold = run.queries["n_gold"].to_numpy(dtype=np.float64, na_value=np.nan)
-    gold = run.passages["is_gold"].fillna(False).to_numpy(dtype=bool)
-    return np.asarray(n_gold > np.bincount(group, gold, n_gold.size))
+def _gold(run: Run) -> tuple[Floats, Ints]:
+    """Return how many gold passages each question has, NaN where not counted, and how many were retrieved."""
+    ids = run.passages.loc[run.passages["is_gold"].fillna(False), "query_id"]
+    found = run.queries["query_id"].map(ids.value_counts()).fillna(0)
+    return run.queries["n_gold"].to_numpy(dtype=np.float64, na_value=np.nan), found.to_numpy(dtype=np.int64)
 
 
 def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
@@ -106,6 +108,7 @@ def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool) -> dict[str, in
     # Inert needs every influence; a constant that is not 0 has been tested too.
     measured = q["reason"].isna() | q["reason"].isin(["inert", "all_equal", "no_retrieval_order"])
     measured &= one_by_one
+    n_gold, n_found = _gold(run)
     masks = {
         **{name: q[f"{name}_by_chance"].notna() for name in ORDER_MODES},
         "over_reliance": q["dominance"].notna(),
@@ -113,7 +116,8 @@ def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool) -> dict[str, in
         "parametric": closed_book & answered,
         "redundant": closed_book & measured,
         "harmful_passage": q["correct"].notna() & _left_out(run, q),
-        "missed_evidence": run.queries["n_gold"].notna(),
+        # More found than there are is a wrong count, which says nothing of what was missed.
+        "missed_evidence": n_found <= n_gold,
     }
     return {name: int(masks[name].sum()) for name in MODES}
 

@@ -18,8 +18,8 @@ class Places(NamedTuple):
 
     ``first`` and ``last``, (m,), are the ranks that share each cell. ``observed`` and ``expected``, (m, m):
     passages, rows are influence ranks; ``expected`` is what random orders give, exactly. ``n_questions``, (m,
-    m): questions with a passage in the cell, if only a part of it. ``whole``: whether no two passages of a
-    question share their retrieval rank.
+    m): questions with a passage in the cell, if only a part of it. ``whole``: whether every
+    retrieval rank, for tied passages their mean, is a whole number.
     """
 
     first: Floats

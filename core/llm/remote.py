@@ -294,13 +294,14 @@ class Received:
     def completion(self, request: Request, prefix: str) -> Completion:
         """Return the answer to a request whose prompt ended with ``prefix``, which was not sent."""
         rest, never_ended = without_thoughts(self.content)
+        reasoned = self.reasoned or rest != self.content
         rest = without_echo(rest, prefix)
         start = len(self.content) - len(rest)  # each step only removes something from the beginning
         text, stopped = cut_at_stop(rest, request.stop)
         finish = "stop" if stopped else self.finish
         if self.finish == "content_filter":
             text, finish = "", "content_filter"
-        elif never_ended or (not text and finish == "length" and (self.reasoned or start > 0)):
+        elif never_ended or (reasoned and not text and finish == "length"):
             text, finish = "", "reasoning"
         return Completion(
             text,

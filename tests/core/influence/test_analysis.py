@@ -201,6 +201,14 @@ def test_harmful_passage_and_missed_evidence():
     assert {name: analysis.testable[name] for name in tested} == tested
 
 
+def test_a_wrong_count_of_gold_passages_says_nothing_of_what_was_missed():
+    """Two are retrieved of the one that there is: not counted, as on Retrieval quality. Of none nothing is missed."""
+    run = make([[1, 0]] * 3, query={"n_gold": [1, 3, 0]}, passage={"is_gold": [True, True] * 2 + [False] * 2})
+    analysis = analyse(run)
+    assert analysis.queries["missed_evidence"].tolist() == [False, True, False]
+    assert analysis.testable["missed_evidence"] == 2
+
+
 def test_from_80_percent_on_one_passage_is_relied_on():
     analysis = analyse(make([[0.8, 0.1, 0.1], [0.79, 0.11, 0.1], [0.4, 0.4], [0.4]]))
     assert analysis.queries["over_reliance"].tolist() == [True, False, False, True]

@@ -40,3 +40,19 @@ def test_log_probabilities_are_of_the_answer_alone_and_only_where_asked_for():
     given = Received("   Paris\nSo", "stop", False, tokens, 9, 6, 0.5)
     assert given.completion(Request((), stop=("\n",), logprobs=True), "").logprobs == (-3.0, -4.0)
     assert given.completion(Request((), stop=("\n",)), "").logprobs is None
+
+
+@pytest.mark.parametrize(
+    ("content", "apart", "finish"),
+    [
+        ("<think>a</think>", False, "reasoning"),
+        ("", True, "reasoning"),
+        # The limit was reached, but not by reasoning: there was none.
+        ("", False, "length"),
+        (" \n ", False, "length"),
+        ("Answer:", False, "length"),
+    ],
+)
+def test_an_empty_reply_at_the_limit_is_reasoning_only_where_there_was_some(content, apart, finish):
+    reply = Received(content, "length", apart, None, 9, 6, 0.5).completion(Request(()), "Answer:")
+    assert (reply.text, reply.finish_reason) == ("", finish)
