@@ -147,6 +147,11 @@ def test_where_a_subset_failed_scores_of_claims_are_estimates_with_intervals():
     assert found["disagrees"].isna().all()
 
 
+def test_a_claim_that_no_subset_tells_of_is_left_out_alone():
+    found = analyse(claimed_run(lambda i, mask: None if i == 0 else -9.0 + 2.0 * mask[1])).claims
+    assert found["text"].tolist() == [YEAR] * 3 and found["score"].tolist() == [0, 2, 0]
+
+
 def test_claims_of_generated_answers_are_the_share_of_their_words_in_them():
     """The first passage brings the claim's four words, or two of them alone; one answer failed.
 

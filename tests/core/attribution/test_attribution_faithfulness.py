@@ -98,15 +98,16 @@ def test_readable_means_an_interval_above_0():
     assert Faithfulness(lds=-0.6, low=-0.9, high=0.0, n=8).readable is None
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_each_mask_is_predicted_by_a_fit_without_it(k):
+@pytest.mark.parametrize(("k", "pairs"), [(2, ()), (3, ()), (5, ()), (3, ((0, 2),)), (5, ((0, 1), (3, 4)))])
+def test_each_mask_is_predicted_by_a_fit_without_it(k, pairs):
     masks, values = all_masks(k), np.random.default_rng(k).normal(size=2**k)
-    x = np.column_stack([np.ones(2**k), masks.astype(float)])
+    both = [masks[:, [i, j]].all(axis=1) for i, j in pairs]
+    x = np.column_stack([np.ones(2**k), masks, *both]).astype(float)
     wanted = []
     for i in range(2**k):
         others = np.arange(2**k) != i
         wanted.append(x[i] @ np.linalg.lstsq(x[others], values[others], rcond=None)[0])
-    np.testing.assert_allclose(left_out_one_by_one(masks, values), wanted)
+    np.testing.assert_allclose(left_out_one_by_one(masks, values, pairs), wanted)
 
 
 def test_of_two_masks_neither_predicts_the_other():

@@ -129,6 +129,7 @@ def test_near_duplicates_are_counted():
     assert (one.n, one.of, one.query_ids) == (5, 20, ("q0", "q1", "q2", "q3", "q4"))
     assert one.sentence == "In 25 % of 20 questions the prompt has near-duplicate passages."
     assert "near_duplicates" not in found(analysis())
+    assert found(analysis(n_near_duplicates=[1] + [0] * 19))["near_duplicates"].n == 1
     # Questions of which nothing was measured do not count.
     measured = found(analysis(n_near_duplicates=[2] * 5 + [0] * 15, n_calls=[9] * 10 + [None] * 10))
     assert (measured["near_duplicates"].n, measured["near_duplicates"].of) == (5, 10)

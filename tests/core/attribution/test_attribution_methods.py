@@ -219,6 +219,13 @@ def test_pairs_are_in_the_surrogate_from_48_masks_on():
     assert np.corrcoef(found.predict(masks), values)[0, 1] > 0.99
 
 
+def test_48_masks_are_enough_for_pairs():
+    assert not surrogate(random_masks(6, 47, 2), np.arange(47.0)).pairs.any()
+    assert surrogate(random_masks(6, 48, 2), np.arange(48.0) % 5).pairs.any()
+    two = np.tile(all_masks(2), (12, 1))
+    assert surrogate(two, two.all(axis=1) * 2.0).pairs[0, 1] == pytest.approx(2, abs=0.1)
+
+
 def test_a_constant_answer_has_scores_of_0():
     for n in (32, 64):
         assert not surrogate(random_masks(6, n, 0), np.full(n, 2.0)).scores.any()

@@ -99,6 +99,25 @@ def test_two_more_measurements_than_columns_are_enough():
     assert found.n == 12
 
 
+def test_one_more_measurement_than_columns_is_too_few():
+    """With 11, one degree of freedom is left: too few for an F test."""
+    masks, orders, values = measured(PASSAGES, SLOTS, n=12, noise=1.0)
+    assert np.isfinite(split(masks, orders, values).passages).all()
+    for left_out in range(12):
+        kept = np.arange(12) != left_out
+        found = split(masks[kept], orders[kept], values[kept])
+        assert np.isnan(found.passages).all() and found.n == 11
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1e5])
+def test_the_unit_of_the_scores_changes_no_share(unit):
+    masks, orders, values = measured(PASSAGES, SLOTS / 4, noise=1.0, seed=4)
+    one, other = split(masks, orders, values), split(masks, orders, values * unit)
+    np.testing.assert_allclose(other.passages, one.passages * unit)
+    assert other.slot_p_value == pytest.approx(one.slot_p_value) and 0 < one.slot_p_value < 1
+    assert other.slot_share == pytest.approx(one.slot_share)
+
+
 def test_of_one_passage_nothing_is_told():
     game = Game(1, lambda masks: masks[:, 0] * 1.0, in_order=lambda masks, orders: masks[:, 0] * 1.0)
     assert math.isnan(placed(game).slot_share) and swapped(game).shape == (0,)

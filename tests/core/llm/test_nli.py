@@ -48,6 +48,15 @@ def test_what_the_judge_says_is_the_relation_of_each_pair():
     assert JudgeNLI(llm).relations([]) == []
 
 
+def test_a_judge_reads_every_language_as_it_is_written():
+    """Escapes are what a small model cannot read."""
+    llm = judge(lambda text: "ENTAILED")
+    JudgeNLI(llm).relations([TextPair("Hà Nội", "是的", "Ở đâu?")])
+    assert llm.requests[0].messages[-1].content.split("\n\n")[:3] == [
+        'Question: "Ở đâu?"', 'Answer: "Hà Nội"', 'Statement 1: "是的"',
+    ]  # fmt: skip
+
+
 @pytest.fixture
 def encoder(monkeypatch):
     """Return a function that puts a model in the place of the one to load: the logits of each pair, or an error."""

@@ -106,7 +106,7 @@ def test_an_address_with_a_password_and_a_query_is_used_but_not_shown(caplog):
     shown = [answers[1].error, repr(llm), str(llm.options), repr(llm._server), caplog.text]
     assert llm.options["base_url"] == f"http://{host}/v1"
     assert not [text for text in shown if "w0rd" in text or "s3cret" in text or "bWU6" in text]
-    assert "HTTP Request" in caplog.text
+    assert f"HTTP Request: POST http://{host}/v1/chat/completions " in caplog.text
 
 
 @pytest.mark.parametrize(
