@@ -6,12 +6,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from core.charts import attribution, claims, confidence, conformal, influence, losses, uncertainty, validation
 from core.charts.compare import compare_figure
 from core.charts.likelihood import answer_against_reference
 from core.charts.retrieval_quality import retrieval_quality_chart
 from core.charts.signals import correlation_heatmap, signal_histogram
+from core.charts.theme import alt_text
 from core.charts.trend import trend_figure
 from core.conformal.promises import Calibration
 from core.influence import analyse, compare_reported
@@ -53,6 +55,12 @@ def answered():
     return sampled(samples, references=["a b c", "yes", "x", "y"]).labelled(
         grounding=pd.Series([0.0, 1.0, 1.0, 0.0])
     )
+
+
+def less_and_less_sure():
+    """Of four answers the surest is correct."""
+    samples = [["yes"] * 4, ["no"] * 3 + ["x"], ["a", "a", "b", "c"], ["d", "e", "f", "g"]]
+    return uncertainty.risk_coverage(sampled(samples, references=["yes", "z", "z", "z"]))
 
 
 @cache
@@ -100,6 +108,12 @@ def compared():
         pd.DataFrame([*rows, ("q3", "Three?", 0.5, 0.5, 0.0, "same")], columns=columns),
         QuestionColumn("rho", "ρ"),
     )
+
+
+def answered_yes():
+    columns = ["query_id", "question", "a", "b", "difference", "change"]
+    frame = pd.DataFrame([("q1", "One?", 0.0, 1.0, 1.0, "better")], columns=columns)
+    return compare_figure(frame, QuestionColumn("correct", "Correct", pattern="bool"))
 
 
 def moved():
@@ -158,6 +172,7 @@ FIGURES = {
         claims_analysis([[[0.9, 0.1, 0.8]]], influence=[[0.4, 0.3, 0.0]])
     ),
     "compare": compared,
+    "compare_yes": answered_yes,
     "trend": moved,
     "likelihood": lambda: answer_against_reference(
         analysed_run(scored_run(("omega", "alpha", (2.0, -1.0, 0), (-0.5, 3.0, 1))))
@@ -316,7 +331,7 @@ shape 0 0.5 1 0.5, 1 dot
     "answer_scatter": """
 height 420, top 16
 x: range -0.7961 to 0.7961, dtick 0.5
-y: range -0.9192 to 0.9192, dtick 0.5
+y: range -0.9192 to 0.9192, dtick 0.5, scaleanchor x, scaleratio 1
 marks 21.21, outline 1, opacity 0.75, not cut
 marks 15, outline 1, opacity 0.75, not cut
 marks 15, outline 1, opacity 0.75, not cut
@@ -604,7 +619,7 @@ height 210, top 60
 showlegend True
 x: range 0.5 to 4.6, tickvals 1 2 3 4, tickangle 0, no grid
 y: range 2.5 to -0.5, tickvals 0 1 2, text 11, no grid
-cells 0 to 1, gaps 1 1, scale 10 1 0 1 0, at 0 0.5 1
+cells 0 to 1, gaps 1 1, gaps say nothing, scale 10 1 0 1 0, at 0 0.5 1
 marks 8
 marks 11
 marks 11
@@ -647,6 +662,15 @@ text 0 0.88 left bottom 12
 text 0 1.88 left bottom 12
 text 0 2.88 left bottom 12
 """,
+    "compare_yes": """
+height 190, top 16
+x: range -0.04 to 1.04, tickvals 0 1, side top
+y: range 1.6 to 0.2, no grid
+line 3 solid, from 0 1 to 1 1, no entry
+marks 9
+marks 11
+text 0 0.88 left bottom 12
+""",
     "trend": """
 height 202, top 16
 x: range -1 to 101, dtick 20
@@ -673,8 +697,8 @@ line 2.5 dot, from 0.4 0 to 0.4 2.1
 height 198, top 16
 x: range 0.5 to 2.5, tickvals 1 2, tickangle 0, no grid
 y: range 2.5 to 0.5, tickvals 1 2, no grid
-cells -1 to 1, gaps 2 2, scale 10 None None 1 0, at -1 -0.5 0 0.5 1
-cells -1 to 1, gaps 2 2
+cells -1 to 1, gaps 2 2, gaps say nothing, scale 10 None None 1 0, at -1 -0.5 0 0.5 1
+cells -1 to 1, gaps 2 2, gaps say nothing
 """,
 }
 
@@ -690,7 +714,17 @@ def of_axis(axis):
     for key in ("range", "domain"):
         if axis.get(key) is not None:
             yield f"{key} {' to '.join(map(plain, axis[key]))}"
-    for key in ("tickvals", "tick0", "dtick", "nticks", "tickangle", "rangemode", "side"):
+    for key in (
+        "tickvals",
+        "tick0",
+        "dtick",
+        "nticks",
+        "tickangle",
+        "rangemode",
+        "side",
+        "scaleanchor",
+        "scaleratio",
+    ):
         if axis.get(key) is not None:
             yield f"{key} {plain(axis[key])}"
     if axis.get("tickfont"):
@@ -705,6 +739,8 @@ def of_axis(axis):
 
 def of_cells(trace):
     yield f"cells {plain(trace.zmin)} to {plain(trace.zmax)}, gaps {trace.xgap} {trace.ygap}"
+    if trace.hoverongaps is False:
+        yield "gaps say nothing"
     bar = trace.colorbar
     if trace.showscale is not False and bar.thickness:
         yield f"scale {plain([bar.thickness, bar.len, bar.x, bar.y, bar.outlinewidth])}"
@@ -772,3 +808,36 @@ def told(figure):
 @pytest.mark.parametrize("name", FIGURES)
 def test_how_a_figure_looks(name):
     assert told(FIGURES[name]()) == LOOKS[name].strip().splitlines()
+
+
+#: What is read aloud of a figure, or a part of it.
+SAID = {
+    # Two of four are correct; of the three shortest, which tie, one is.
+    "risk_coverage": "surest half of 4 answers: Lexical diversity 50 %, Mean pairwise ROUGE-L 50 %, Different answers 50 %, "
+    "Length of the answer 67 %; in random order, 50 %.",
+    "coverage_by_alpha": "at 50 % promised, 95 % covered on average, exact band without ties 25 % to 80 %; "
+    "this run's own test: 19 of 20;",
+    "trend": "Share of correct answers in 2 runs of one data set, the newest first: 2026-01-02 75 % (95 % interval 30–95 %, "
+    "n = 4); 2026-01-01 75 %",
+}
+
+
+def test_the_surest_half_is_half_of_the_answers():
+    assert "Different answers 50 %" in alt_text(less_and_less_sure())
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of_a_figure(name):
+    assert SAID[name] in alt_text(FIGURES[name]())
+
+
+def test_the_trend_of_two_runs_by_hand():
+    """3 of 4 correct in both: Wilson's interval is that of another library."""
+    before, changed = moved().data
+    low, high = binomtest(3, 4).proportion_ci(method="wilson")
+    for trace, row, key in ((before, 2, "r1"), (changed, 1, "r2")):
+        assert (list(trace.x), list(trace.y), trace.customdata[0][0]) == ([75], [row], key)
+        np.testing.assert_allclose(trace.error_x.array, [100 * high - 75])
+        np.testing.assert_allclose(trace.error_x.arrayminus, [75 - 100 * low])
+    assert "k: 1 → 2" in changed.customdata[0][1] and "→" not in before.customdata[0][1]
+    assert list(moved().layout.yaxis.ticktext) == ["2026-01-02<br>Run 2", "2026-01-01<br>Run 1"]

@@ -22,6 +22,7 @@ def figure_of(*numbers):
 def test_each_share_stands_beside_what_chance_gives():
     figure = figure_of(
         Number("many", "Many", 9, of=10, chance=1.0, place="card"),
+        Number("passages", "Passages", 9, of=10, chance=1.0, place="card", noun="passage"),
         Number("few", "Few", 2, of=10, chance=1.0, place="row"),
         Number("mean", "Mean", 0.5, n=10, chance=0.4, place="card"),  # no share
         Number("data", "Data only", 9, of=10, chance=1.0),
