@@ -10,12 +10,14 @@ import pytest
 
 from core.errors import InputError
 from core.sources import dataset, encoding, question
+from core.sources.content import entry_text
 from core.sources.dataset import load_dataset
 from core.sources.encoding import most_unpacked, read_source
 from core.sources.fields import FieldError, Fields, as_id, text_problem
-from core.sources.formats import abilities, import_file
+from core.sources.formats import FORMATS, abilities, import_file
 from core.sources.formats.logged import _fields
 from core.sources.formats.records import Record
+from core.sources.mapping import guess_columns
 from core.sources.question import (
     Document,
     as_passage,
@@ -25,7 +27,7 @@ from core.sources.question import (
     read_question,
 )
 from core.sources.report import IssueLog, possibilities
-from core.sources.shapes import _spans
+from core.sources.shapes import _fragment, _spans
 from core.sources.unpack import BAD, _rows
 
 
@@ -250,3 +252,35 @@ def test_a_thousand_problems_of_each_kind_are_listed_and_errors_first():
         "None of the 1,500 rows of f can be used: row 7, field b: found 'y', expected z."
     )
     assert IssueLog().nothing_usable("f", 0, "rows", "row") == "f has no rows with content."
+
+
+@pytest.mark.parametrize(
+    ("start", "fragment"),
+    # Where no answer stands at the given place, the first one is taken; a place is a whole number from 0.
+    [(27, "so is Arles"), (0, "Arles is a"), (9, "Arles is a"), (-5, "Arles is a"), (True, "Arles is a")],
+)
+def test_an_answer_stands_where_its_start_says(start, fragment):
+    context = "Arles is a town, and so is Arles"
+    assert _fragment(context, context, "Arles", start) == fragment
+
+
+def test_a_nested_entry_is_named_however_deep():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert entry_text(deep) == "(nested too deeply)"
+    assert entry_text("x" * 2_000) == "x" * 2_000 and entry_text("x" * 2_001) == "x" * 1_999 + "…"
+
+
+def test_a_file_of_no_known_format_is_told_which_there_are():
+    with pytest.raises(InputError) as told:
+        import_file(b'{"a": 1, "b": 2}\n', "x.jsonl")
+    assert f"x.jsonl has no known format ({', '.join(FORMATS)})" in str(told.value)
+
+
+def test_ranks_may_begin_at_0_or_1():
+    for first in (0, 1, 2):
+        columns = {"q": ["Who?"] * 3, "place": [str(first + i) for i in range(3)]}
+        assert ("retrieval_rank" in guess_columns(columns, {"retrieval_rank": "retrieval_rank"})) == (
+            first < 2
+        )

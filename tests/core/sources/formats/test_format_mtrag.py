@@ -4,7 +4,7 @@ import pytest
 
 from core.sources.content import read_content
 from core.sources.dataset import read_dataset
-from core.sources.formats import FORMATS, detect, import_file
+from core.sources.formats import FORMATS, detect, import_file, mtrag
 from tests.core.sources.formats.roundtrip import lines
 
 
@@ -33,6 +33,13 @@ TASK = {
     "answerability": ["ANSWERABLE"],
 }  # fmt: skip
 FIRST = {**TASK, "task_id": "c1::1", "turn": 1, "input": TASK["input"][:1]}
+
+
+def test_a_task_is_known_by_its_name_and_its_conversation():
+    assert mtrag.recognise(read_content(lines([TASK]), "t.jsonl")) > 0
+    for missing in ("task_id", "input"):
+        other = {name: value for name, value in TASK.items() if name != missing}
+        assert mtrag.recognise(read_content(lines([other]), "t.jsonl")) == 0
 
 
 def test_a_task_asks_the_last_question_of_its_conversation():

@@ -96,6 +96,12 @@ def test_question_answer_passages_and_time():
     assert record.latency == 3.5
 
 
+def test_a_quick_answer_has_its_time_and_a_clock_that_stands_none():
+    quick = {**CHAIN, "end_time": CHAIN["start_time"].replace("250000", "750000")}
+    assert one(quick, RETRIEVER).latency == 0.5
+    assert one({**CHAIN, "end_time": CHAIN["start_time"]}, RETRIEVER).latency is None
+
+
 def test_all_forms_of_a_span_are_read_alike():
     flat = {k: v for k, v in RETRIEVER["attributes"].items() if not k.startswith("retrieval")}
     pairs = [{"document.id": "a", "document.content": CANAL[1], "document.score": 0.9, "document.metadata": CANAL[3]},
