@@ -13,8 +13,9 @@ if show.needs_run():
         st.subheader("Every signal against every other", anchor=False)
         signals.matrix(found)
     if found.signals:
-        with show.more(f"Values of each signal ({len(found.signals)})"):
-            signals.histograms(found)
+        with show.more(f"Values of each signal ({len(found.signals)})", "signals_values") as part:
+            if part.open:
+                signals.histograms(found)
     if found.pairs:
         with show.more(f"Pairs of signals ({len(found.pairs)})"):
             signals.pairs(found, kind)

@@ -126,9 +126,13 @@ def menu(label: str, titles: Mapping[Any, str], key: str, about: str | None = No
     )
 
 
-def more(what: str = "More figures") -> Any:
-    """Return the closed container for what stands behind the two figures that a page opens with."""
-    return st.expander(what, icon=":material/unfold_more:")
+def more(what: str = "More figures", key: str | None = None) -> Any:
+    """Return the closed container for what stands behind the two figures that a page opens with.
+
+    With a ``key``, its ``open`` tells whether to draw what is in it: many figures take a second of a browser
+    that nobody looks at.
+    """
+    return st.expander(what, icon=":material/unfold_more:", key=key, on_change="rerun" if key else "ignore")
 
 
 def cards(values: Sequence[tuple[str, str, str, str]]) -> None:
