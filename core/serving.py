@@ -13,6 +13,7 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import urlencode
 
 from core.errors import InputError
@@ -52,20 +53,16 @@ def address(port: int, run_id: str | None = None) -> str:
     return f"http://localhost:{port}/" + (f"?{urlencode({'run': run_id})}" if run_id else "")
 
 
-def serve(folder: str | os.PathLike[str] | None, port: int, said: Callable[[str], object]) -> int:
-    """Serve the dashboard until it is stopped, and return its exit status; ``folder`` is a saved run to open.
+def serve(folder: str | os.PathLike[str] | None, port: int, said: Callable[[str], object]) -> NoReturn:
+    """Become the server of the dashboard, so that whatever ends this process ends it.
 
-    The runs beside that folder are listed, too; ``said`` is told the address. `RunFormatError` where the
-    folder holds no run.
+    ``folder`` is a saved run to open; the runs beside it are listed, too. ``said`` is told the address.
+    `RunFormatError` where the folder holds no run.
     """
     run_id = None if folder is None else str(read_manifest(folder)["run_id"])
     runs = None if folder is None else Path(folder).resolve().parent
     said(f"The dashboard is at {address(port, run_id)}")
-    with subprocess.Popen(command(port), env=environment(runs)) as server:
-        try:
-            return server.wait()
-        except KeyboardInterrupt:  # the server has it, too
-            return server.wait()
+    os.execve(sys.executable, command(port), environment(runs))
 
 
 @dataclass(frozen=True, slots=True)

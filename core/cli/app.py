@@ -237,12 +237,12 @@ def _template_option() -> inspect.Parameter:
 def _dashboard(
     run: Annotated[str | None, typer.Argument(help="Folder of a saved run to open.")] = None,
     port: Annotated[int, typer.Option("--port", help="Port of this machine.", min=1, max=65_535)] = 8501,
-) -> int:
+) -> None:
     """Serve the dashboard to this machine until Ctrl+C; the runs beside RUN are listed, too.
 
     Without RUN: those in LEADLINE_RUNS, else in the folder runs here.
     """
-    return serve(run, port, log)
+    serve(run, port, log)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -19,20 +20,14 @@ from core.run import Run
 
 
 class Server:
-    """A process that runs until it is told to end, or is interrupted once."""
+    """A process that runs until it is told to end."""
 
     started: list[Server]
 
     def __init__(self, command, env, stdout=None, stderr=None):
         self.command, self.env, self.output = command, env, (stdout, stderr)
-        self.status, self.interrupts = None, 0
+        self.status = None
         self.started.append(self)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
 
     def poll(self):
         return self.status
@@ -41,10 +36,7 @@ class Server:
         self.status = -15
 
     def wait(self):
-        if self.interrupts:
-            self.interrupts -= 1
-            raise KeyboardInterrupt
-        return 3
+        return self.status
 
 
 @pytest.fixture(autouse=True)
@@ -86,24 +78,24 @@ def test_a_server_has_the_environment_of_this_process_and_the_runs_folder(tmp_pa
     assert serving.environment("other") == {**os.environ, "LEADLINE_RUNS": str(tmp_path / "other")}
 
 
-def test_the_dashboard_is_served_with_the_runs_beside_the_one_to_open(run, started, tmp_path):
-    said = []
+def test_the_dashboard_is_served_with_the_runs_beside_the_one_to_open(run, tmp_path, monkeypatch):
+    said, became = [], []
+    monkeypatch.setattr(os, "execve", lambda *given: became.append(given))
     folder = run.save(tmp_path / "mine" / "one")
-    assert serving.serve(folder, 8600, said.append) == 3 == serving.serve(None, 8601, said.append)
+    serving.serve(folder, 8600, said.append)
+    serving.serve(None, 8601, said.append)
     assert said == [
         f"The dashboard is at http://localhost:8600/?run={run.run_id}",
         "The dashboard is at http://localhost:8601/",
     ]
-    assert [one.command[-2:] for one in started] == [["--server.port", "8600"], ["--server.port", "8601"]]
-    assert [one.env["LEADLINE_RUNS"] for one in started] == [str(tmp_path / "mine"), str(tmp_path / "runs")]
+    assert [(path, command) for path, command, _ in became] == [
+        (sys.executable, serving.command(8600)),
+        (sys.executable, serving.command(8601)),
+    ]
+    assert [env["LEADLINE_RUNS"] for _, _, env in became] == [str(tmp_path / "mine"), str(tmp_path / "runs")]
     with pytest.raises(RunFormatError, match="is not a saved run"):
         serving.serve(tmp_path, 8600, said.append)
-    assert len(said) == len(started) == 2
-
-
-def test_an_interrupt_waits_for_the_server_which_has_it_too(monkeypatch):
-    monkeypatch.setattr(Server, "__enter__", lambda self: setattr(self, "interrupts", 1) or self)
-    assert serving.serve(None, 8600, str) == 3
+    assert len(said) == len(became) == 2
 
 
 def test_the_runs_of_a_folder_share_a_server_as_long_as_it_runs(run, started, tmp_path, monkeypatch):

@@ -86,6 +86,9 @@ def running_app(
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+            # The command line's server went on when its parent had ended.
+            with socket.socket() as probe:
+                assert probe.connect_ex(("127.0.0.1", port)), f"something still listens on port {port}"
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
