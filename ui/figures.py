@@ -38,13 +38,10 @@ def ready(figure: go.Figure) -> go.Figure:
     found = _Still(figure)
     found.layout.template.layout.dragmode = False
     # Streamlit's own grey of axes has a contrast of 3.7 on white. It puts its text colour in for this one.
-    # One by one: plotly's updates of everything at once take ten times as long.
-    words = [found.layout.font, found.layout.hoverlabel.font]
-    words += [trace.textfont for trace in found.select_traces({"type": "heatmap"})]
-    for axes in (found.select_xaxes(), found.select_yaxes()):
-        words += [font for axis in axes for font in (axis.tickfont, axis.title.font)]
-    for font in words:
-        font.color = GRAY_90
+    found.update_layout(font_color=GRAY_90, hoverlabel_font_color=GRAY_90)
+    found.update_traces(textfont_color=GRAY_90, selector={"type": "heatmap"})
+    for axes in (found.update_xaxes, found.update_yaxes):
+        axes(tickfont_color=GRAY_90, title_font_color=GRAY_90)
     # Long names of rows would leave a phone no room for the marks.
     found.for_each_yaxis(_in_lines)
     return found

@@ -187,7 +187,7 @@ def analyse(
     q["n_above_noise"] = pd.array(np.bincount(group, above, n).astype(int), dtype="Int64")
     q.loc[np.isnan(noise), "n_above_noise"] = pd.NA
     mark_modes(run, q, p, group, by.one_by_one)
-    tested = testable_counts(run, q, by.one_by_one)
+    tested = testable_counts(run, q, group, by.one_by_one)
     analysis = InfluenceAnalysis(
         queries=q,
         passages=p,

@@ -53,7 +53,7 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_o
     p["harmful_passage"] = _harmful(run, q, group)
     inert = (q["reason"] == "inert").to_numpy(dtype=bool) & one_by_one
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
-    n_gold, n_found = _gold(run)
+    n_gold, n_found = _gold(run, group)
     rules: dict[str, Bools] = {
         "over_reliance": q["dominance"].to_numpy() >= OVER_RELIANCE,
         "inverted": usable["inverted"] & (q["rho"] < q["inverted_below"] - 1e-9).to_numpy(),
@@ -88,11 +88,11 @@ def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
     return result
 
 
-def _gold(run: Run) -> tuple[Floats, Ints]:
+def _gold(run: Run, group: Ints) -> tuple[Floats, Ints]:
     """Return how many gold passages each question has, NaN where not counted, and how many were retrieved."""
-    ids = run.passages.loc[run.passages["is_gold"].fillna(False), "query_id"]
-    found = run.queries["query_id"].map(ids.value_counts()).fillna(0)
-    return run.queries["n_gold"].to_numpy(dtype=np.float64, na_value=np.nan), found.to_numpy(dtype=np.int64)
+    n_gold = run.queries["n_gold"].to_numpy(dtype=np.float64, na_value=np.nan)
+    gold = run.passages["is_gold"].fillna(False).to_numpy(dtype=bool)
+    return n_gold, np.bincount(group, gold, n_gold.size).astype(np.int64)
 
 
 def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
@@ -101,14 +101,14 @@ def _left_out(run: Run, q: pd.DataFrame) -> pd.Series:
     return q["query_id"].isin(asked)
 
 
-def testable_counts(run: Run, q: pd.DataFrame, one_by_one: bool) -> dict[str, int]:
+def testable_counts(run: Run, q: pd.DataFrame, group: Ints, one_by_one: bool) -> dict[str, int]:
     """Count, for each mode, the questions whose data could show it; see `mark_modes`."""
     answered = q["answer_status"] == "answered"
     closed_book = run.queries["closed_book_answer"].notna()
     # Inert needs every influence; a constant that is not 0 has been tested too.
     measured = q["reason"].isna() | q["reason"].isin(["inert", "all_equal", "no_retrieval_order"])
     measured &= one_by_one
-    n_gold, n_found = _gold(run)
+    n_gold, n_found = _gold(run, group)
     masks = {
         **{name: q[f"{name}_by_chance"].notna() for name in ORDER_MODES},
         "over_reliance": q["dominance"].notna(),

@@ -83,12 +83,10 @@ def test_up_to_two_gibibytes_on_a_processor_are_made_faster(given, kind, packed)
 
 def test_prompts_are_batched_up_to_so_many_tokens_and_with_answers_of_one_length():
     sizes = {0: (10, 5), 1: (10, 10), 2: (10, 20), 3: (10, 50), 4: (4, 2), 5: (10, 2), 6: (10, 2), 7: (10, 3)}
-    # 2 · (10 + 10) is within 60, 3 · (20 + 10) is not; the answer of the fourth is shorter.
+    # Two of 10 + 10 tokens are within 60, three of 20 + 10 are not; the answer of 4 is shorter.
     assert fitting([0, 1, 2, 3, 4, 5, 6, 7], 60, sizes.__getitem__) == [[0, 1], [2], [3], [4], [5, 6, 7]]
-    assert fitting([0, 1], 40, sizes.__getitem__) == [[0, 1]] and fitting([0, 1], 39, sizes.__getitem__) == [
-        [0],
-        [1],
-    ]
+    assert fitting([0, 1], 40, sizes.__getitem__) == [[0, 1]]
+    assert fitting([0, 1], 39, sizes.__getitem__) == [[0], [1]]
     assert fitting([], 60, sizes.__getitem__) == []
 
 
@@ -125,7 +123,7 @@ def test_what_pads_a_prompt(pad, end, wanted):
     assert pad_token(SimpleNamespace(pad_token_id=pad, eos_token_id=end)) == wanted
 
 
-def test_what_the_back_end_can_do_and_what_tells_its_weights(llm, tmp_path):
+def test_what_the_back_end_can_do_and_what_tells_its_weights(llm):
     can = llm.capabilities
     told = (can.token_logprobs, can.answer_logprob, can.screen, can.json_schema, can.seed, can.prefill)
     assert (told, can.batch, can.context_length, llm.options["batch_size"]) == ((True,) * 6, 1, 256, 1)
