@@ -26,6 +26,8 @@ DATA = Path(__file__).parent / "data"
 # The packaged models load from disk; a test that reaches for a hub is a bug.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Expected answers are those of a processor, one prompt at a time; `python -m bench gpu` compares a GPU's with them.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Nobody is told that a test has run.
 os.environ |= {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",

@@ -74,7 +74,7 @@ MARKS = "not slow and not e2e"
 EMBEDDED = "embedded"  # a package within one, nearly all of whose tests run a model, most a tiny one
 TESTS = {  # where they are called by another name; there are old files of the store, for the migrations
     "core": ("test_*.py", "retrieval/test_*.py", "confidence/test_combined.py"),
-    EMBEDDED: ("llm/embedded/test_*.py",),
+    EMBEDDED: ("llm/embedded/test_*.py", "llm/test_open_llm.py"),
     "migrations": ("test_*database*.py", "calibration/test_store.py"),
 }
 SURVIVED, AT_IMPORT = 0, 77  # exit statuses

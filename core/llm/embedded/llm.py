@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from core.llm.embedded.prefixes import PrefixReader
 
 Read = Callable[[], Any]
-DTYPES = ("auto", "bfloat16", "float16", "float32")
+DTYPES = ("float32", "bfloat16", "float16")
 _SAMPLES = 10  # of one prompt, drawn together: each keeps its own copy of what was read
 
 
@@ -62,10 +62,12 @@ class EmbeddedLLM:
     differ in their last digits only, and `bench/engine.py` compares every token. Models whose memory cannot
     be cut back to the beginning of a prompt, as recurrent ones, answer one prompt at a time.
 
-    In half precision rounding shows in the answers, so that a change of an answer may be no influence. On a
-    processor every prompt then runs alone and without padding, and only samples of one prompt are drawn
-    together, up to ten. On a GPU prompts of similar length run together, padded on the left; there a rare
-    answer may depend on the other prompts of the batch, and a resumed run may differ from another.
+    On a GPU prompts of similar length run together, padded on the left, with a processor's answers as far as
+    `bench/gpu.py` has compared them.
+
+    In half precision rounding shows: an answer depends on the other prompts of its batch, and of 36 passages
+    without which it changes 18 were found, and 7 more. On a processor every prompt then runs alone, without
+    padding, and only samples of one prompt are drawn together, up to ten.
 
     Safe to share between threads: calls wait for each other.
 
@@ -74,8 +76,8 @@ class EmbeddedLLM:
     model : str or None
         None is the packaged model, which needs no network. Else a Hugging Face name or a folder, e.g.
         ``Qwen/Qwen2.5-7B-Instruct``; `BackendError` where it cannot be found or loaded.
-    dtype : {"auto", "bfloat16", "float16", "float32"}
-        ``auto`` is float32 on a processor, bfloat16 on a GPU that supports it, else float16.
+    dtype : {"float32", "bfloat16", "float16"}
+        The two of half precision are for models that do not fit into memory otherwise.
     device : {"auto", "cpu", "cuda", ...}
         ``auto`` takes a GPU if available.
     batch_size : int
@@ -86,7 +88,7 @@ class EmbeddedLLM:
     word_first = True  # see `WordFirst`; only comparisons of prompts turn it off
 
     def __init__(
-        self, model: str | None = None, *, dtype: str = "auto", device: str = "auto", batch_size: int = 16
+        self, model: str | None = None, *, dtype: str = "float32", device: str = "auto", batch_size: int = 16
     ) -> None:
         if dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
@@ -96,7 +98,7 @@ class EmbeddedLLM:
         require_local_models(f"The model {self.name}")
         self._source = str(converted_model()) if self.name == PACKAGED_MODEL else self.name
         self._device = loading.choose_device(device)
-        self._dtype = loading.best_dtype(self._device) if dtype == "auto" else dtype
+        self._dtype = dtype
         self._batch = 1 if self._device == "cpu" else batch_size
         self._lock = threading.RLock()
         self._model: Any = None
@@ -141,7 +143,10 @@ class EmbeddedLLM:
         """What a run by this model should say about its answers."""
         if self._dtype == "float32":
             return ()
-        return (f"Rounded: the model computes in {self._dtype}, so a changed answer may be no influence.",)
+        return (
+            f"Rounded: the model computes in {self._dtype}, so answers change, or stay the same, by "
+            "rounding. Measure influence in float32.",
+        )
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of prompt tokens of these messages."""
@@ -383,9 +388,10 @@ class EmbeddedLLM:
                 yield
         except torch.OutOfMemoryError as error:
             torch.cuda.empty_cache()
+            half = ", or dtype bfloat16, whose answers are rounded" if self._dtype == "float32" else ""
             raise BackendError(
-                f"{self.name} ran out of GPU memory with {n_prompts} prompts of up to {width} tokens; "
-                "choose a smaller batch size or model."
+                f"{self.name} ran out of GPU memory with a batch of {n_prompts}, of up to {width:,} tokens "
+                f"each; choose a smaller batch size or model{half}."
             ) from error
 
     def _ready(self) -> Any:

@@ -89,15 +89,6 @@ def choose_device(asked: str) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def best_dtype(device: str) -> str:
-    """Return the fastest dtype of a GPU; on a processor single precision, as fast there as half and exact."""
-    import torch
-
-    if device.startswith("cuda"):
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
-    return "float32"
-
-
 def _unloadable(name: str, error: Exception) -> BackendError:
     first = str(error).strip().split("\n")[0] or type(error).__name__
     return BackendError(f"The model {name} cannot be loaded: {first}")

@@ -255,7 +255,7 @@ def _attention(
     key: Any,
     value: Any,
     _mask: Any,
-    scaling: float | None = None,
+    scaling: float,
     softcap: float | None = None,
     **_: Any,
 ) -> tuple[Any, None]:
@@ -263,7 +263,7 @@ def _attention(
     import torch
 
     layer = _LAYERS.get()[module.layer_idx]
-    query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    query = query * scaling
     sizes = [len(row.tokens) for row in layer.rows]
     found = []
     for row, *own in zip(

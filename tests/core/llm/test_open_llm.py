@@ -21,7 +21,7 @@ def test_the_scripted_model_cannot_be_chosen():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "int8"}, "dtype must be one of auto, bfloat16, float16, float32, got 'int8'"),
+        ({"dtype": "int8"}, "dtype must be one of float32, bfloat16, float16, got 'int8'"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"colour": "red"}, "cannot be opened with these options"),
     ],

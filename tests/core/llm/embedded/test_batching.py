@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.llm.embedded.scoring import batches
+from core.llm.embedded.scoring import batches, fitting
 
 
 def test_a_processor_takes_one_after_another_as_they_came():
@@ -11,6 +11,11 @@ def test_a_processor_takes_one_after_another_as_they_came():
 def test_only_one_group_shares_a_batch():
     groups = {0: (8, 5), 1: (4, 9), 2: (8, 3), 3: (4, 1), 4: (8, 4)}
     assert batches(list(groups), 2, groups.__getitem__) == [[3, 1], [2, 4], [0]]
+
+
+def test_answers_of_another_length_are_not_padded_to_one():
+    sizes = {0: (10, 5), 1: (4, 2), 2: (4, 2)}
+    assert fitting([0, 1, 2], 600, sizes.__getitem__) == [[0], [1, 2]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 50)), max_size=40), st.integers(2, 5))

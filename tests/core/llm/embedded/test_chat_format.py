@@ -83,6 +83,11 @@ def test_an_empty_answer_has_no_tokens(formats):
     assert formats["none"]._chat.encode_answer(ASKED, " \n")[1] == []
 
 
+def test_instructions_alone_are_refused_by_a_format_without_them(formats):
+    with pytest.raises(BackendError, match=r"does not accept the prompt: no system turn"):
+        formats["no system"].count_tokens(ASKED[:1])
+
+
 def test_a_format_that_refuses_the_prompt_is_one_sentence(formats):
     with pytest.raises(BackendError, match=r"The chat format of .* does not accept the prompt"):
         formats["broken"].generate([Request(ASKED)])

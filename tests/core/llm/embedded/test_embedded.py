@@ -322,7 +322,7 @@ def _rows(path):
     return 0
 
 
-def test_single_precision_is_the_default_on_a_processor_and_half_precision_is_called_rounded(tmp_path):
+def test_single_precision_is_the_default_and_half_precision_is_called_rounded(tmp_path):
     folder = tiny_model(tmp_path)
     assert open_llm("embedded", folder).options["dtype"] == "float32"
     assert open_llm("embedded", folder).notes == ()
@@ -332,7 +332,10 @@ def test_single_precision_is_the_default_on_a_processor_and_half_precision_is_ca
     )
     data = load_dataset(tmp_path / "data.jsonl")
     notes = live_run(data, half, step=InfluenceStep(max_tokens=2)).manifest["notes"]
-    assert "Rounded: the model computes in bfloat16, so a changed answer may be no influence." in notes
+    assert (
+        "Rounded: the model computes in bfloat16, so answers change, or stay the same, by rounding. Measure "
+        "influence in float32."
+    ) in notes
 
 
 def test_answers_without_each_passage_are_those_of_plain_calls(llm, monkeypatch):

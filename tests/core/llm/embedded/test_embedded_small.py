@@ -7,8 +7,11 @@ import pytest
 import torch
 from transformers.masking_utils import causal_mask_function
 
+from core.errors import BackendError, InputError
+from core.llm import Message, Request, open_llm
 from core.llm.embedded import arithmetic, screen
-from core.llm.embedded.decoding import _piece, _uncompilable, gumbel_scores
+from core.llm.embedded import llm as back_end
+from core.llm.embedded.decoding import _piece, _text_tokens, _uncompilable, gumbel_scores
 from core.llm.embedded.loading import pad_token
 from core.llm.embedded.scoring import batches, fitting, together
 
@@ -116,11 +119,143 @@ def test_the_nucleus_ends_with_the_token_that_reaches_the_share_exactly():
     kept = np.isfinite(gumbel_scores(logits, 1.0, 0.5, np.random.default_rng(0)))
     assert kept.tolist() == [True, False, False]
     assert np.isfinite(gumbel_scores(logits, 1.0, 0.51, np.random.default_rng(0))).sum() == 2
+    # Without one every token stays, however unlikely.
+    assert np.isfinite(gumbel_scores(np.array([0.0, -800.0]), 1.0, 1.0, np.random.default_rng(0))).all()
 
 
 @pytest.mark.parametrize(("pad", "end", "wanted"), [(3, 4, 3), (None, 4, 4), (None, None, 0), (0, 4, 0)])
 def test_what_pads_a_prompt(pad, end, wanted):
     assert pad_token(SimpleNamespace(pad_token_id=pad, eos_token_id=end)) == wanted
+
+
+class Letters:
+    """A tokenizer whose tokens are texts; ``<>`` is a control mark."""
+
+    def decode(self, tokens, *, skip_special_tokens):
+        return "".join(token for token in tokens if not (skip_special_tokens and token == "<>"))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "n"),
+    [(["END"], 0), (["a", "END"], 1), (["a", "<>", "END", "b"], 1), (["a", "bEND"], 2), (["a", "b"], 2)],
+)
+def test_only_the_tokens_before_the_end_of_an_answer_count(tokens, n):
+    assert _text_tokens(Letters(), tokens, ("END",)) == n
+
+
+def test_a_prompt_and_its_answer_may_fill_the_context(llm):
+    # 100 and 157 have a digit in common as binary numbers, so adding them is not joining them.
+    assert llm._refusal(Request((), max_tokens=156), 100) is None
+    assert "the model reads 256 in all" in llm._refusal(Request((), max_tokens=157), 100).error
+
+
+@pytest.mark.parametrize(("own", "end"), [(9, 9), (0, 0), (None, 3)])
+def test_a_schema_ends_with_the_tokenizer_s_own_mark(llm, monkeypatch, own, end):
+    ended = []
+    monkeypatch.setattr(
+        back_end, "Grammars", lambda _, end: SimpleNamespace(guide=lambda _: ended.append(end))
+    )
+    monkeypatch.setattr(back_end.loading, "end_tokens", lambda *_: frozenset({3, 9}))
+    monkeypatch.setattr(llm, "_tokenizer", SimpleNamespace(eos_token_id=own))
+    monkeypatch.setattr(llm, "_grammars", None)
+    llm._follow("{}")
+    assert ended == [end]
+
+
+@pytest.mark.parametrize(("batch", "sizes"), [(1, [10, 2]), (4, [4, 4, 4])])
+def test_samples_of_a_prompt_are_drawn_so_many_together(llm, monkeypatch, batch, sizes):
+    monkeypatch.setattr(llm, "_batch", batch)
+    monkeypatch.setattr(llm, "_prefix_reader", lambda: None)
+    requests = [Request((), temperature=1.0, seed=seed) for seed in range(12)]
+    groups = list(llm._batches(requests, [[1, 2]] * 12, list(range(12)), None))
+    assert [len(group) for group, _ in groups] == sizes
+
+
+def test_each_answer_has_its_share_of_the_time(llm, monkeypatch):
+    monkeypatch.setattr(back_end, "time", SimpleNamespace(perf_counter=iter([10.0, 16.0]).__next__))
+    asked = [Request((Message("user", text),), max_tokens=1) for text in ("a", "b")]
+    assert [one.latency for one in llm.generate(asked)] == [3.0, 3.0]
+
+
+USER = (Message("user", "a b c"),)
+LONGER = (Message("user", "a b c d"),)
+ANSWERS, SCORES = ([Request(USER, max_tokens=2)] * 3,), ([USER, LONGER], ["x", "xyz"])
+CALLS = [  # what is asked, of how many prompts at a time; which reading fails, of how many prompts, and whose length
+    ("generate", ANSWERS, 1, 1, 3, (USER, 0)),
+    ("score", SCORES, 1, 1, 1, (LONGER, 3)),
+    ("score", SCORES, 4, 1, 2, (LONGER, 0)),
+    ("score", SCORES, 4, 2, 2, (LONGER, 3)),
+    ("screen", (LONGER, [USER, USER], ["x"]), 1, 1, 3, (LONGER, 0)),
+]
+
+
+@pytest.mark.parametrize(("method", "given", "batch", "failing", "n", "length"), CALLS)
+def test_too_little_memory_says_how_much_was_asked_of_it(
+    llm, monkeypatch, method, given, batch, failing, n, length
+):
+    reading = iter(range(1, 9))
+
+    def full(*_):
+        if next(reading) == failing:
+            raise torch.OutOfMemoryError
+
+    width = llm.count_tokens(length[0]) + length[1]
+    monkeypatch.setattr(llm, "_batch", batch)
+    monkeypatch.setattr(back_end, "Screen", full)
+    hook = llm._ready().register_forward_pre_hook(full)
+    try:
+        with pytest.raises(
+            BackendError, match=rf"with a batch of {n}, of up to {width} tokens each; choose a"
+        ):
+            getattr(llm, method)(*given)
+    finally:
+        hook.remove()
+
+
+def test_a_model_in_half_precision_is_not_told_to_use_it(llm, monkeypatch):
+    def told():
+        with pytest.raises(BackendError) as caught, llm._computing(1, 2000):
+            raise torch.OutOfMemoryError
+        return str(caught.value).partition("batch of ")[2]
+
+    assert told() == (
+        "1, of up to 2,000 tokens each; choose a smaller batch size or model, or dtype bfloat16, whose answers "
+        "are rounded."
+    )
+    monkeypatch.setattr(llm, "_dtype", "bfloat16")
+    assert told() == "1, of up to 2,000 tokens each; choose a smaller batch size or model."
+
+
+def test_a_batch_is_at_least_one_prompt(llm):
+    with pytest.raises(InputError, match="batch_size must be at least 1, got 0"):
+        open_llm("embedded", llm.name, batch_size=0)
+    assert open_llm("embedded", llm.name, batch_size=1).options["batch_size"] == 1
+
+
+@torch.inference_mode()
+def test_no_screen_where_it_does_not_work(llm):
+    found = screen.Screen(llm._ready(), "cpu")
+    assert found.scores([1, 2, 3, 4], [[1, 3, 4]], [[5]])[1][0] is not None
+    found.works = False
+    assert found.scores([1, 2, 3, 4], [[1, 3, 4]], [[5]]) == [[None], [None]]
+
+
+@pytest.mark.parametrize(("n_bytes", "sizes"), [(14_399, [1, 1, 1]), (14_400, [2, 1]), (7_199, [1, 1, 1])])
+def test_so_many_rows_of_a_screen_as_fit_into_memory_are_read_together(monkeypatch, n_bytes, sizes):
+    # A row: 2 × 3 × 100 logits and 8 × 5 × (10 + 20) states, of 4 bytes each: 7,200 bytes.
+    config = SimpleNamespace(vocab_size=100, hidden_size=10, intermediate_size=20)
+    config.get_text_config = lambda: config
+    one = screen.Screen.__new__(screen.Screen)
+    one._model = SimpleNamespace(config=config)
+    monkeypatch.setattr(screen, "_PACK_BYTES", n_bytes)
+    short = screen._Row(0, 0, [1], [0], [1], None, None)
+    long = screen._Row(0, 0, [1] * 5, [0] * 5, [1] * 3, None, None)
+    assert [len(pack) for pack in one._packs([short, long, short])] == sizes
+
+
+def test_what_a_screen_keeps_is_as_long_as_its_tokens():
+    keys = torch.zeros(1, 2, 5, 4)
+    assert screen._Kept(keys, keys, None, ()).get_seq_length() == 5
 
 
 def test_what_the_back_end_can_do_and_what_tells_its_weights(llm):

@@ -92,6 +92,8 @@ def test_answers_and_scores_are_those_of_transformers(kind):
             eos_token_id=None,
         )[:, width:].tolist()
         scored = [reader.answer_logprobs(prompt, answer) for prompt in PROMPTS]
+        assert reader.together([[5], [5, 9]], 1, lambda: None) is None  # of one token nothing is read yet
+        assert reader.together([[5, 9], [5, 8, 7]], 1, lambda: None).get_seq_length() == 2
     assert len({tuple(tokens) for tokens in expected}) > 2
     assert dict(zip(map(tuple, ordered), found, strict=True)) == dict(
         zip(map(tuple, PROMPTS), expected, strict=True)
@@ -100,8 +102,9 @@ def test_answers_and_scores_are_those_of_transformers(kind):
         assert ours == pytest.approx(theirs, abs=2e-5)
 
 
-@pytest.mark.parametrize("kind", ["Mamba", "FalconH1"])
+@pytest.mark.parametrize("kind", ["Mamba", "FalconH1", "Bloom"])
 def test_a_model_whose_memory_cannot_be_cut_back_is_not_read_so(kind):
+    # Bloom has an ordinary cache, but cannot be told the places of its tokens.
     config = getattr(transformers, f"{kind}Config")(vocab_size=50, hidden_size=32, num_hidden_layers=2)
     with torch.device("meta"):
         model = getattr(transformers, f"{kind}ForCausalLM")(config)

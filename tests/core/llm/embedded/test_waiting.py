@@ -32,7 +32,7 @@ def test_threads_do_not_spin_wherever_the_program_begins(first):
 
 def test_torch_is_told_in_time():
     # OpenMP itself says what it has read.
-    code = "from core.llm.embedded.loading import best_dtype; best_dtype('cpu')"
+    code = "from core.llm.embedded.loading import choose_device; choose_device('auto')"
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in in_a_new_process(code, OMP_DISPLAY_ENV="TRUE").stderr
 
 
