@@ -11,9 +11,9 @@ from core.errors import BackendError, InputError
 from core.llm import Message, Request, open_llm
 from core.llm.embedded import arithmetic, screen
 from core.llm.embedded import llm as back_end
-from core.llm.embedded.decoding import _piece, _text_tokens, _uncompilable, gumbel_scores
+from core.llm.embedded.decoding import Grammars, _piece, _text_tokens, _uncompilable, gumbel_scores
 from core.llm.embedded.loading import pad_token
-from core.llm.embedded.scoring import batches, fitting, together
+from core.llm.embedded.scoring import Prompts, batches, fitting, together
 
 SPACES = {
     "q_length": 3,
@@ -251,6 +251,21 @@ def test_so_many_rows_of_a_screen_as_fit_into_memory_are_read_together(monkeypat
     short = screen._Row(0, 0, [1], [0], [1], None, None)
     long = screen._Row(0, 0, [1] * 5, [0] * 5, [1] * 3, None, None)
     assert [len(pack) for pack in one._packs([short, long, short])] == sizes
+
+
+def test_why_a_schema_cannot_be_followed(llm):
+    with pytest.raises(InputError, match="to this JSON Schema: Unsupported type: nonsense"):
+        Grammars(llm._tokenizer, llm._tokenizer.eos_token_id).guide('{"type": "nonsense"}')
+
+
+@torch.inference_mode()
+def test_a_model_may_return_the_logits_of_all_tokens(llm):
+    pairs = [(0, [1, 2]), (1, [3])]
+    read = Prompts(llm._ready(), [[5, 9, 4], [7, 8]], 0, "cpu")
+    expected = read.answer_logprobs(pairs)
+    read._accepted = read._accepted.keys() - {"logits_to_keep"}
+    for found, wanted in zip(read.answer_logprobs(pairs), expected, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-5)
 
 
 def test_what_a_screen_keeps_is_as_long_as_its_tokens():
