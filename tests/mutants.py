@@ -73,6 +73,7 @@ FLAGS = (
 MARKS = "not slow and not e2e"
 EMBEDDED = "embedded"  # a package within one, nearly all of whose tests run a model, most a tiny one
 TESTS = {  # where they are called by another name; there are old files of the store, for the migrations
+    "charts": ("charts/test_*.py", "answers/test_evidence.py"),
     "core": ("test_*.py", "retrieval/test_*.py", "confidence/test_combined.py"),
     EMBEDDED: ("llm/embedded/test_*.py", "llm/test_open_llm.py"),
     "migrations": ("test_*database*.py", "calibration/test_store.py"),

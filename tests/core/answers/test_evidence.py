@@ -88,6 +88,8 @@ def test_by_the_reference_answer_where_no_gold_is_known():
     # Each part said "3 read from the reference answer", the number of all three.
     notes = {one.key: one.note for one in d.numbers("answers") if one.key.startswith("n_incorrect")}
     assert list(notes.values()) == ["1 read from the reference answer"] * 3 + [""]
+    hovers = [bar.customdata[0][1] for bar in evidence_split(d["answers"]).data]
+    assert all("<br>1 read from the reference answer<br>Click" in hover for hover in hovers), hovers
 
 
 def test_without_texts_or_with_yes_as_the_reference_it_is_not_known():
@@ -217,6 +219,16 @@ def test_every_part_of_the_figure_leads_to_its_questions():
         assert len(matching(diagnosis, f"answers.{one.cases}")) == one.value
     figure = evidence_split(diagnosis["answers"])
     assert [bar.x[0] for bar in figure.data] == [33, 7, 17]  # nothing is said of zero
+    assert [bar.y[0] for bar in figure.data] == [
+        "In the prompt and first",
+        "In the prompt, not first",
+        "Not in the prompt",
+    ]
+    assert (
+        figure.data[0]
+        .customdata[0][1]
+        .startswith("In the prompt and first: 33 of 57 incorrect answers<br>Cl")
+    )
     assert all(
         bar.customdata[0][0].startswith("where=answers.queries.correct%3AFalse") for bar in figure.data
     )

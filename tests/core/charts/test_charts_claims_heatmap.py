@@ -72,6 +72,11 @@ def test_hover_says_claim_passage_judgement_sentence_and_judge():
     assert "Probability 0.40: no support" in cells.hover[2][1]
 
 
+def test_a_judge_is_named_by_forty_letters_at_most():
+    for name, shown in (("j" * 40, "j" * 40), ("j" * 41, "j" * 39 + "…")):
+        assert f"Judge: {shown}<br>" in heatmap_cells(five_claims(judge=name)).hover[1][0]
+
+
 def test_hover_of_the_verdict_names_state_scores_and_pairs():
     answer = one_answer([[0.2, 0.3, 0.1]], joint=[("q1", "c1", "p1", "p3", 0.71)])
     (row,) = heatmap_cells(answer).rows
@@ -140,6 +145,11 @@ def test_causal_figure():
     # C2 (U 0.9) is on top; gone without p1, kept without p2, unknown for p3.
     assert np.array_equal(trace.z, [[2, 0, np.nan], [2, 0, np.nan]], equal_nan=True)
     assert not trace.showscale
+    ends = [at for at, _ in trace.colorscale]
+    assert (
+        ends == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 1])
+        and len({color for _, color in trace.colorscale}) == 3
+    )
     assert {"= kept", "× gone", "? unknown"} <= set(traces(figure))
     letters = {t.text[0] for t in figure.data if t.type == "scatter" and t.mode == "text"}
     assert letters == {"=", "×", "?"}

@@ -99,6 +99,17 @@ def test_the_threshold_is_drawn():
     assert [s.y0 for s in figure.layout.shapes if s.y0 == s.y1] == [0.7]
 
 
+@pytest.mark.parametrize(
+    ("top", "ticks"),
+    [(0.2, ["0", "0.2"]), (0.6, ["0", "0.25", "0.5"]), (1.0, ["0", "0.25", "0.5", "0.75", "1"])],
+)
+def test_quarters_are_marked_below_the_largest_influence(top, ticks):
+    influence = [top * (i % 100) / 99 for i in range(2_001)]
+    figure = claims_quadrants(claims_analysis([[[0.5] * 2_001]], influence=[influence]))
+    assert list(figure.layout.xaxis.ticktext) == ticks
+    assert list(figure.layout.xaxis.tickvals)[1:] == pytest.approx([float(tick) for tick in ticks[1:]])
+
+
 def cells_of(influence, support, threshold):
     counts, across, up = np.histogram2d(influence, support, bins=_edges(max(influence), threshold))
     return counts.T, across, up

@@ -56,6 +56,13 @@ def test_very_many_passages_are_counts():
     assert len(figure.to_json()) < 100_000
 
 
+def test_as_many_as_may_be_are_marks(monkeypatch):
+    monkeypatch.setattr("core.charts.likelihood._MOST_MARKS", 3)
+    assert {trace.type for trace in answer_against_reference(analysed(*TWO)).data} == {"scatter"}
+    monkeypatch.setattr("core.charts.likelihood._MOST_MARKS", 2)
+    assert {trace.type for trace in answer_against_reference(analysed(*TWO)).data} == {"heatmap"}
+
+
 def test_hostile_text_arrives_escaped():
     figure = answer_against_reference(analysed(*TWO, title=HOSTILE))
     shown = shown_strings(figure)

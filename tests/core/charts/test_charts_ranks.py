@@ -91,6 +91,27 @@ def test_many_ranks_have_no_counts_written_on_them():
     assert squares.customdata[0][1].startswith("Retrieved 1 to 2, used 1 to 2<br>2.0 passages, ")
 
 
+def test_a_cell_of_several_ranks_leads_to_all_of_them():
+    # Used first: once what was retrieved first, once second, where the first is used last.
+    run = make_run([[1 - i / 100 for i in range(40)], [0, *(1 - i / 100 for i in range(39))]])
+    diagnosis = Diagnosis(run, {"influence_threshold": -1.0})
+    _, squares, _ = parts(rank_against_rank(diagnosis["influence"]))
+    assert set(matching(diagnosis, parse_qsl(squares.customdata[0][0])[0][1])) == {"q1", "q2"}
+
+
+def test_chance_is_that_of_the_first_place():
+    # Of three and of six passages: a third and a sixth of a question at each of the first ranks, a sixth at the last.
+    figure = rank_against_rank(
+        analyse(
+            make_run(
+                [[0.9, 0.8, 0.7], STRAIGHT, STRAIGHT],
+                ranks=[[1, 2, 3], [1, 2, 3, 4, 5, 6], [2, 1, 3, 4, 5, 6]],
+            )
+        )
+    )
+    assert "at retrieval rank 1 and influence rank 1 2.0, 0.7 by chance" in alt_text(figure)
+
+
 @pytest.mark.parametrize(
     ("top", "expected"),
     [(3, [1, 2, 3]), (10, list(range(1, 11))), (30, [1, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30])],

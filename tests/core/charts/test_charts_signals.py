@@ -122,7 +122,12 @@ def test_many_values_have_bars_of_round_ranges(agreement):
 
 @pytest.mark.parametrize(
     ("low", "high", "edges"),
-    [(0, 12, np.arange(13.0)), (0.32, 0.99, np.arange(0.3, 1.04, 0.1)), (-1, 1, np.arange(-1, 1.1, 0.2))],
+    [
+        (0, 12, np.arange(13.0)),
+        (0.32, 0.99, np.arange(0.3, 1.04, 0.1)),
+        (-1, 1, np.arange(-1, 1.1, 0.2)),
+        (0, 30, np.arange(0, 31, 2.5)),
+    ],
 )
 def test_ranges_have_round_ends_and_hold_all_values(low, high, edges):
     np.testing.assert_allclose(round_edges(low, high), edges, atol=1e-12)
