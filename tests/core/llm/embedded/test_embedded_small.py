@@ -9,11 +9,13 @@ from transformers.masking_utils import causal_mask_function
 
 from core.errors import BackendError, InputError
 from core.llm import Message, Request, open_llm
-from core.llm.embedded import arithmetic, screen
+from core.llm.embedded import arithmetic, loading, screen
 from core.llm.embedded import llm as back_end
-from core.llm.embedded.decoding import Grammars, _piece, _text_tokens, _uncompilable, gumbel_scores
+from core.llm.embedded.decoding import Grammars, Guided, _piece, _text_tokens, _uncompilable, gumbel_scores
 from core.llm.embedded.loading import pad_token
+from core.llm.embedded.prefixes import _tokens_together
 from core.llm.embedded.scoring import Prompts, batches, fitting, together
+from tests.core.llm.embedded.tiny_model import tiny_model
 
 SPACES = {
     "q_length": 3,
@@ -266,6 +268,73 @@ def test_a_model_may_return_the_logits_of_all_tokens(llm):
     read._accepted = read._accepted.keys() - {"logits_to_keep"}
     for found, wanted in zip(read.answer_logprobs(pairs), expected, strict=True):
         assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def test_what_a_screen_reads_again():
+    # Three passages: without the first, the first eight tokens of the two behind it, and the last sixteen before the
+    # question, which begins at 60; of what is kept all but those.
+    one = screen.Screen.__new__(screen.Screen)
+    one._device = "cpu"
+    prompt, spans = list(range(100, 164)), [(0, 0), (2, 12), (12, 36), (36, 60)]
+    row = one._row(prompt, spans[1], spans, 60, [7, 8, 9])
+    again = [*range(12, 20), *range(36, 60)]
+    assert row.tokens == [*(100 + i for i in again), *range(160, 164), 7, 8]
+    assert row.places == [*again, *range(60, 66)] and row.at.tolist() == row.places
+    assert row.kept.tolist() == [*range(20, 36)] and (row.begin, row.by) == (2, -10)
+    whole = one._row(prompt, spans[0], spans, 60, [7])
+    assert whole.tokens == [*range(160, 164)] and whole.kept.tolist() == [*range(60)]
+
+
+def test_keys_turn_by_a_model_s_tables_of_frequencies():
+    tables = {"a.inv_freq": torch.ones(4), "b": torch.ones(4), "c.inv_freq": torch.ones(2, 2)}
+    model = SimpleNamespace(modules=list, named_buffers=tables.items)
+    turns = screen._turns(model)
+    assert [turn.neighbours for turn in turns] == [False, True]
+    assert all(turn.frequencies is tables["a.inv_freq"] for turn in turns)
+
+
+@pytest.mark.parametrize(
+    ("given", "n"), [({}, 2**21), ({"num_key_value_heads": 2}, 2**22), ({"head_dim": 8}, 2**22)]
+)
+def test_so_many_tokens_are_kept_in_two_gibibytes(given, n):
+    # Keys and values of 2 layers, 4 heads of 16 numbers, 4 bytes each: 1,024 bytes a token.
+    config = SimpleNamespace(num_hidden_layers=2, num_attention_heads=4, hidden_size=64, **given)
+    config.get_text_config = lambda: config
+    assert _tokens_together(config) == n
+
+
+def test_whether_the_hub_offers_a_model_or_it_was_downloaded_before(monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: None)
+    assert loading.ask_hub("some/model", "some/model") is True
+
+    def unreachable(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: "/a/path/config.json")
+    assert loading.ask_hub("some/model", "some/model") is False
+
+
+def test_weights_that_cannot_be_read_are_one_sentence(tmp_path):
+    broken = open_llm("embedded", tiny_model(tmp_path))
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(BackendError, match=r"The model .* cannot be loaded: "):
+        broken.generate([Request(USER, max_tokens=1)])
+
+
+def test_control_marks_in_a_text_are_spelled_apart(llm):
+    assert llm._chat._plain("a<|turn|>b<|end|>") == "a< |turn|>b< |end|>"
+
+
+def test_an_answer_is_complete_once_and_for_all():
+    said = []
+    guide = SimpleNamespace(advance=lambda token, **_: said.append(token), is_finished=lambda: False)
+    guided = Guided(guide, end=9)
+    for token in (1, 9, 2, 3):
+        guided.advance(token)
+    assert said == [1] and guided.complete
 
 
 def test_what_a_screen_keeps_is_as_long_as_its_tokens():
