@@ -8,10 +8,11 @@ if headlines.opening("influence"):
     run.reported()
     run.ranks()
     run.by_rank()
-    with show.more():
-        run.order_of_use()
-        run.modes()
-        run.agreement()
-        run.spread()
+    with show.more(key="influence_more") as part:
+        if part.open:
+            run.order_of_use()
+            run.modes()
+            run.agreement()
+            run.spread()
 
     worklist.door("influence")

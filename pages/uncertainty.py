@@ -1,6 +1,6 @@
 import streamlit as st
 
-from ui import step_form, worklist
+from ui import show, step_form, worklist
 from ui.router import require_entrypoint
 from ui.sections.uncertainty import run
 
@@ -13,6 +13,8 @@ if step_form.opening("uncertainty", run.first):
 
     st.subheader("Which estimator finds incorrect answers?", anchor=False)
     run.estimators()
-    run.more()
+    with show.more("More figures and tables", "uncertainty_more") as part:
+        if part.open:
+            run.more()
 
     worklist.door("uncertainty")

@@ -276,10 +276,11 @@ def overview() -> None:
     if drawn.data:
         # Where fixes were tried, what they did is the one figure that is read first.
         fold = any(_outcomes(one) - {UNTRIED} for one in diagnostics.DIAGNOSTICS)
-        with show.more("Against chance") if fold else st.container():
-            if not fold:
-                st.subheader("Against chance", anchor=False)
-            show.figure(drawn, "against_chance")
+        if not fold:
+            st.subheader("Against chance", anchor=False)
+        with show.more("Against chance", "overview_chance") if fold else st.container() as part:
+            if not fold or part.open:
+                show.figure(drawn, "against_chance")
     recovered("answers")
 
 

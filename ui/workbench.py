@@ -115,9 +115,10 @@ def _every_section(query_id: str) -> None:
         if missing is not None:
             lacking.append(f"{plain(one.title)}: {plain(missing)}")
             continue
-        with show.more(plain(one.title)):
-            sections.draw(one, query_id)
-            if (page := router.page_of(one.name)) is not None:
-                sources.link(page, "Whole run")
+        with show.more(plain(one.title), f"workbench_{one.name}") as part:
+            if part.open:
+                sections.draw(one, query_id)
+                if (page := router.page_of(one.name)) is not None:
+                    sources.link(page, "Whole run")
     if lacking:
         st.caption("\\\n".join(lacking))

@@ -13,6 +13,7 @@ from streamlit.components.v2.manifest_scanner import scan_component_manifests
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
+from core.diagnostics import DIAGNOSTICS
 from core.run import Run
 from tests.app.remembered import Memory
 
@@ -20,6 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) $x^2$ :smile: **b** # h"
 MEMORY = Memory()
 INSTALLED = cache(scan_component_manifests)  # which packages bring parts of pages: the same for every test
+# What pages draw only where it is opened.
+FOLDED = (
+    "influence_more",
+    "uncertainty_more",
+    "overview_chance",
+    *(f"workbench_{one.name}" for one in DIAGNOSTICS),
+)
 PAGES = {path.stem: f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))}
 
 
@@ -111,10 +119,12 @@ def _warm_server(request, monkeypatch):
 
 @pytest.fixture
 def open_app():
-    """Open a page like a browser would: by its own link, with a query string."""
+    """Open a page like a browser would: by its own link, with a query string; all of it is drawn, unless ``folded``."""
 
-    def opened(page: str = "overview", **params: str) -> AppTest:
+    def opened(page: str = "overview", folded: bool = False, **params: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=240)
+        for key in () if folded else FOLDED:
+            app.session_state[key] = True
         if page != "overview":
             app.switch_page(PAGES[page])
         for name, value in params.items():

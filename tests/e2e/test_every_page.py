@@ -44,6 +44,13 @@ VIOLATIONS = """async () => {
 LINKS = """() => [...document.querySelectorAll(
   '[data-testid="stMain"] a[href], [data-testid="stSidebar"] a[href], [data-testid="stPopoverBody"] a[href]')]
   .map(link => [link.href, link.textContent])"""
+# What is drawn only when it is opened: all of it at once.
+UNFOLD = """() => {
+  const closed = [...document.querySelectorAll("[data-testid='stExpander'] details:not([open])")]
+    .filter(one => !one.querySelector("[data-testid='stElementContainer']"));
+  closed.forEach(one => one.querySelector("summary").click());
+  return closed.length;
+}"""
 FAILED = "[data-testid='stException'], [data-testid='stAlertContentError']"
 BROKEN = (
     "This run has no",
@@ -152,6 +159,9 @@ def visit(page, address: str, script: str) -> Visit:
     too_wide = sideways(page)
     page.set_viewport_size(WIDE)
     page.evaluate(PAINTED)
+    if page.evaluate(UNFOLD):
+        settle(page)
+        assert not page.evaluate(UNFOLD)
     if not asked(address)[0]:
         page.get_by_role("button", name="Change data").click()
         page.locator("[data-testid='stPopoverBody'] a[href]").first.wait_for()

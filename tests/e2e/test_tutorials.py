@@ -39,7 +39,7 @@ class Section(NamedTuple):
 
 WRONG = "61 of 111 answers are wrong (95 % interval 46–64 %). In 58 the right passage was in the prompt"
 SECTIONS = {
-    "The verdict (Overview)": Section("Overview", WRONG, WRONG, "Where 111 judged answers", 2),
+    "The verdict (Overview)": Section("Overview", WRONG, WRONG, "Where 111 judged answers", 1),
     "Where answers are lost": Section(
         "Where answers are lost",
         "*distracted* 30 and *not read* 29 of 61",
@@ -50,7 +50,7 @@ SECTIONS = {
         "Influence vs retrieval",
         "0.85 with 0.81 by chance (p = 0.27 after correction)",
         "mean nDCG by influence 0.85, 0.81 by chance",
-        "Histogram of rank agreement ρ", 6,
+        "Influence rank against retrieval rank of", 2,
     ),
     "Retrieval quality": Section(
         "Retrieval quality",
@@ -71,7 +71,7 @@ SECTIONS = {
         "Uncertainty",
         "62 of 119 questions have no meaning that reaches half of the samples",
         "In 62 of 119 questions the answer changes with sampling: no meaning reaches half of the samples",
-        "Semantic entropy against agreement", 4,
+        "Semantic entropy against agreement", 2,
     ),
     "Confidence": Section(
         "Confidence", "AUROC is 0.45 (0.35 to 0.56)", "AUROC 0.45 (95 % interval 0.35 to 0.56", "Share of correct ones", 1,
@@ -88,7 +88,7 @@ SECTIONS = {
         "Validation stops 7 of 61 incorrect answers and none of 50 correct ones; as many stops at random would meet 3.8",
         "Incorrect and correct answers", 2,
     ),
-    "One question (Workbench)": Section("Workbench", "its claims marked", "1 of 119", "Retrieval order against influence", 4),
+    "One question (Workbench)": Section("Workbench", "its claims marked", "1 of 119", "", 0),
 }  # fmt: skip
 
 
@@ -180,7 +180,8 @@ def test_read_your_first_run_says_what_each_page_says(overview):
         assert one.told in told[title], title
         go(overview, one.page)
         says(overview, one.said)
-        shows(overview, one.figure)
+        if one.figure:
+            shows(overview, one.figure)
         overview.wait_for_function(HAS_FIGURES, arg=one.n_figures, timeout=60_000)
 
 

@@ -92,25 +92,24 @@ def _separates(board: pd.DataFrame) -> bool:
 def more() -> None:
     """Draw what the page does not open with: each part under its own title, or a line on how to get it."""
     found = cached.diagnosis()["uncertainty"]
-    with show.more("More figures and tables"):
-        _grounding(found.queries["quadrant"])
-        if found.embedded:
-            st.markdown("**Semantic entropy vs embedding variance**")
-            show.chart("uncertainty", "entropy_variance")
-        if found.not_judged is None:
-            _judged(found)
-        _context(found.context)
-        st.markdown("**Methods**")
-        st.caption(found.rule)
-        if not found.embedded:
-            st.caption(
-                "*Measure embeddings too*, among the settings, adds MC dropout confidence and the estimators "
-                "by embedding."
-            )
-        for name, how in _FROM_MODELS.items():
-            if name not in found.scores:
-                st.caption(how)
-        show.export("samples-csv", "Download samples (CSV)")
+    _grounding(found.queries["quadrant"])
+    if found.embedded:
+        st.markdown("**Semantic entropy vs embedding variance**")
+        show.chart("uncertainty", "entropy_variance")
+    if found.not_judged is None:
+        _judged(found)
+    _context(found.context)
+    st.markdown("**Methods**")
+    st.caption(found.rule)
+    if not found.embedded:
+        st.caption(
+            "*Measure embeddings too*, among the settings, adds MC dropout confidence and the estimators "
+            "by embedding."
+        )
+    for name, how in _FROM_MODELS.items():
+        if name not in found.scores:
+            st.caption(how)
+    show.export("samples-csv", "Download samples (CSV)")
 
 
 def _grounding(quadrants: pd.Series) -> None:

@@ -104,7 +104,7 @@ def test_equal_prompts_are_answered_together():
     ("token", "spelled"),
     [
         ("<0x0A>", b"\n"), ("<0xE9>", b"\xe9"), ("\u2581Paris", b" Paris"), ("abcdef", b"abcdef"),
-        ("<0xabc", b"<0xabc"), ("ab0A>>", b"ab0A>>"), ("<0x0A>>", b"<0x0A>>"),
+        ("<0xabc", b"<0xabc"), ("ab0A>>", b"ab0A>>"), ("<0x0A>>", b"<0x0A>>"), ("<0xA>", b"<0xA>"),
     ],
 )  # fmt: skip
 def test_a_single_byte_is_told_from_text(token, spelled):
@@ -242,10 +242,10 @@ def test_no_screen_where_it_does_not_work(llm):
     assert found.scores([1, 2, 3, 4], [[1, 3, 4]], [[5]]) == [[None], [None]]
 
 
-@pytest.mark.parametrize(("n_bytes", "sizes"), [(14_399, [1, 1, 1]), (14_400, [2, 1]), (7_199, [1, 1, 1])])
+@pytest.mark.parametrize(("n_bytes", "sizes"), [(17_599, [1, 1, 1]), (17_600, [2, 1]), (8_799, [1, 1, 1])])
 def test_so_many_rows_of_a_screen_as_fit_into_memory_are_read_together(monkeypatch, n_bytes, sizes):
-    # A row: 2 × 3 × 100 logits and 8 × 5 × (10 + 20) states, of 4 bytes each: 7,200 bytes.
-    config = SimpleNamespace(vocab_size=100, hidden_size=10, intermediate_size=20)
+    # A row: 2 × 3 × 100 logits and 8 × 5 × (10 + 30) states, of 4 bytes each: 8,800 bytes.
+    config = SimpleNamespace(vocab_size=100, hidden_size=10, intermediate_size=30)
     config.get_text_config = lambda: config
     one = screen.Screen.__new__(screen.Screen)
     one._model = SimpleNamespace(config=config)
