@@ -276,11 +276,13 @@ def overview() -> None:
     if drawn.data:
         # Where fixes were tried, what they did is the one figure that is read first.
         fold = any(_outcomes(one) - {UNTRIED} for one in diagnostics.DIAGNOSTICS)
-        if not fold:
+        if fold:
+            with show.more("Against chance", "overview_chance") as part:
+                if part.open:
+                    show.figure(drawn, "against_chance")
+        else:
             st.subheader("Against chance", anchor=False)
-        with show.more("Against chance", "overview_chance") if fold else st.container() as part:
-            if not fold or part.open:
-                show.figure(drawn, "against_chance")
+            show.figure(drawn, "against_chance")
     recovered("answers")
 
 

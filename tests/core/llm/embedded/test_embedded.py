@@ -115,7 +115,7 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(llm):
         Request(
             prompt, temperature=0.5 + 0.2 * s, top_p=0.9, seed=s, max_tokens=8, stop=("\n",), logprobs=True
         )
-        for s in range(12)
+        for s in range(6)
     ]
     other = Request(answer_messages(QUESTION, PASSAGES[:1]), temperature=1.0, seed=3, max_tokens=8)
     alone = [llm.generate([request])[0] for request in (*requests, other)]
@@ -129,7 +129,7 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(llm):
     finally:
         hook.remove()
     together = [*together[:5], *together[6:], together[5]]
-    assert len({c.text for c in alone}) > 3
+    assert len({c.text for c in alone}) > 2
     for one, with_others in zip(alone, together, strict=True):
         assert with_others.text == one.text
         assert with_others.finish_reason == one.finish_reason
@@ -137,11 +137,11 @@ def test_samples_of_one_prompt_are_drawn_together_and_it_is_read_once(llm):
         assert with_others.prompt_tokens == one.prompt_tokens
         if one.logprobs is not None:
             assert with_others.logprobs == pytest.approx(one.logprobs, abs=1e-3)
-    # Both prompts are read once, what they begin with too; then all thirteen are answered together.
+    # Both prompts are read once, what they begin with too; then all seven are answered together.
     prompts = [llm._chat.encode(request.messages)[:-1] for request in (requests[0], other)]
     beginnings = {tuple(prompt[: n + 1]) for prompt in prompts for n in range(len(prompt))}
     assert sum(n for rows, n in read if rows == 1) == len(beginnings)
-    assert {shape for shape in read if shape[0] != 1} == {(13, 1)}
+    assert {shape for shape in read if shape[0] != 1} == {(7, 1)}
 
 
 def test_single_samples_of_several_prompts_share_a_padded_batch_where_there_are_batches(llm):
@@ -341,7 +341,7 @@ def test_single_precision_is_the_default_and_half_precision_is_called_rounded(tm
 def test_answers_without_each_passage_are_those_of_plain_calls(llm, monkeypatch):
     run = Run.load(ROOT / "sample_data" / "recorded_run_short")
     question = questions_of(run, ())
-    calls = InfluenceStep(max_tokens=16).calls(question(run.queries["query_id"][0]))
+    calls = InfluenceStep(max_tokens=6).calls(question(run.queries["query_id"][0]))[:4]
     monkeypatch.setattr(arithmetic, "speed_up", lambda model: model)
     plain = open_llm("embedded")
     monkeypatch.setattr(plain, "_prefix_reader", lambda: None)
