@@ -32,7 +32,8 @@ LONG = {
     *("claims.py", "fit_gain.py", "pages.py", "prompts.py"),
 }
 ALL = bool(os.environ.get("LEADLINE_BENCH"))
-NAMES = [name for name in names() if ALL or name not in LONG]
+# Tests take no GPU, and without one `gpu` measures nothing.
+NAMES = [name for name in names() if (ALL or name not in LONG) and name != "gpu"]
 ROOT = Path(__file__).resolve().parents[2]
 # Modules that only serve others are run by those; the runner finds what measures speed.
 SCRIPTS = {

@@ -253,7 +253,8 @@ def test_certified_risk_by_hand():
     assert doors(best) == [""] and best.customdata[0][1].startswith(
         "Confidence from 0.15 to 0.80 on<br>8 of 13"
     )
-    assert "5 incorrect answers (38 %)" in other.customdata[0][1]
+    assert best.customdata[0][1].endswith("<br>Certified: p = 0.017, at most 0.09<br>needed")
+    assert "5 incorrect answers (38 %)<br>Not tested: no higher threshold is" in other.customdata[0][1]
     assert "certified from a confidence of 0.15 on, which answers 8 with 0 incorrect" in alt_text(figure)
 
 
