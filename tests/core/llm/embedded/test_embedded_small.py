@@ -12,7 +12,7 @@ from core.llm import Message, Request, open_llm
 from core.llm.embedded import arithmetic, loading, screen
 from core.llm.embedded import llm as back_end
 from core.llm.embedded.decoding import Grammars, Guided, _piece, _text_tokens, _uncompilable, gumbel_scores
-from core.llm.embedded.loading import pad_token
+from core.llm.embedded.loading import ChatFormat, pad_token
 from core.llm.embedded.prefixes import _tokens_together
 from core.llm.embedded.scoring import Prompts, batches, fitting, together
 from tests.core.llm.embedded.tiny_model import tiny_model
@@ -326,6 +326,11 @@ def test_weights_that_cannot_be_read_are_one_sentence(tmp_path):
 
 def test_control_marks_in_a_text_are_spelled_apart(llm):
     assert llm._chat._plain("a<|turn|>b<|end|>") == "a< |turn|>b< |end|>"
+
+
+def test_a_mark_of_one_letter_cannot_be_spelled_apart():
+    tokenizer = SimpleNamespace(added_tokens_decoder={}, all_special_tokens=["#", "<|x|>"])
+    assert ChatFormat(tokenizer, "m")._plain("a#b<|x|>") == "a#b< |x|>"
 
 
 def test_an_answer_is_complete_once_and_for_all():
