@@ -13,7 +13,7 @@ from streamlit.components.v2.manifest_scanner import scan_component_manifests
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from core.diagnostics import DIAGNOSTICS
+from core import diagnostics
 from core.run import Run
 from tests.app.remembered import Memory
 
@@ -21,13 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) $x^2$ :smile: **b** # h"
 MEMORY = Memory()
 INSTALLED = cache(scan_component_manifests)  # which packages bring parts of pages: the same for every test
-# What pages draw only where it is opened.
-FOLDED = (
-    "influence_more",
-    "uncertainty_more",
-    "overview_chance",
-    *(f"workbench_{one.name}" for one in DIAGNOSTICS),
-)
 PAGES = {path.stem: f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))}
 
 
@@ -123,8 +116,10 @@ def open_app():
 
     def opened(page: str = "overview", folded: bool = False, **params: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "dashboard.py"), default_timeout=240)
-        for key in () if folded else FOLDED:
-            app.session_state[key] = True
+        if not folded:
+            more = ("influence_more", "uncertainty_more", "overview_chance")
+            for key in (*more, *(f"workbench_{one.name}" for one in diagnostics.DIAGNOSTICS)):
+                app.session_state[key] = True
         if page != "overview":
             app.switch_page(PAGES[page])
         for name, value in params.items():

@@ -134,14 +134,9 @@ def test_a_switch_reaches_the_analysis(with_toy, open_app, healthy, texts):
 
 def test_workbench_shows_its_columns_or_why_there_are_none(with_toy, open_app, healthy, texts):
     with_toy()
-    for question in ("q1", "q4"):
-        app = open_app("workbench", question=question)
-        app.session_state["workbench_toy"] = True
-        app = healthy(app.run())
-        if question == "q1":
-            assert cards(app)["Length"] == "21" and cards(app)["Size"] == "long"
-        else:
-            assert "The answer has no text" in texts(app)
+    app = healthy(open_app("workbench", question="q1"))
+    assert cards(app)["Length"] == "21" and cards(app)["Size"] == "long"
+    assert "The answer has no text" in texts(healthy(open_app("workbench", question="q4")))
 
 
 def test_what_it_lacks_is_said_on_overview_and_workbench(with_toy, open_app, healthy, texts):

@@ -1,4 +1,4 @@
-"""One server and one browser for all end-to-end tests of a worker."""
+"""One server for all end-to-end tests of a worker, and a browser for each module of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, still_context
 
 
-# While Playwright runs, its event loop runs in this thread: tests of other folders must not find it there.
-@pytest.fixture(scope="package")
+# While Playwright runs, its event loop runs in this thread: tests of other modules must not find it there.
+@pytest.fixture(scope="module")
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()
@@ -53,9 +53,9 @@ def watch(page, errors: list[str]) -> None:
     page.on("request", lambda request: errors.extend(elsewhere(request.url)))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def first_contexts(browser):
-    """The contexts that tests begin in, by what they were asked for: what the app's code is made of is
+    """The contexts that tests of a module begin in, by what they were asked for: what the app's code is made of is
     fetched and compiled once. The app itself keeps nothing in a browser."""
     return {}
 
