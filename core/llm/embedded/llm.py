@@ -66,8 +66,8 @@ class EmbeddedLLM:
     `bench/gpu.py` has compared them.
 
     In half precision rounding shows: an answer depends on the other prompts of its batch, and of 36 passages
-    without which it changes 18 were found, and 7 more. On a processor every prompt then runs alone, without
-    padding, and only samples of one prompt are drawn together, up to ten.
+    without which the packaged model's answer changes 18 were found, and 7 others. On a processor every prompt
+    then runs alone, without padding, and only samples of one prompt are drawn together, up to ten.
 
     Safe to share between threads: calls wait for each other.
 
