@@ -373,7 +373,8 @@ def _passes(error: Exception) -> bool:
     state, said = getattr(cause, "sqlstate", None), str(cause)
     if state is None and "FATAL" in said:  # it answers, and refuses
         return any(passing in said for passing in ("starting up", "shutting down", "recovery"))
-    lost = state is None and type(cause).__name__ == "OperationalError"
+    # One of its kinds is a connection that takes too long.
+    lost = state is None and any(kind.__name__ == "OperationalError" for kind in type(cause).__mro__)
     return lost or str(state).startswith(("08", "40", "57P"))
 
 
