@@ -100,7 +100,7 @@ def test_a_cell_of_several_ranks_leads_to_all_of_them():
 
 
 def test_chance_is_that_of_the_first_place():
-    # Of three and of six passages: a third and a sixth of a question at each of the first ranks, a sixth at the last.
+    # One question of three passages and two of six: a third and two sixths at each place among the first three.
     figure = rank_against_rank(
         analyse(
             make_run(
