@@ -145,7 +145,7 @@ LIBRARIES = {
 # Imported inside functions, so that `import core` needs none of them and takes no time.
 HEAVY = {
     "accelerate", "datasets", "gguf", "httpx", "jsonschema", "ollama", "openai", "opencc", "outlines_core",
-    "py3langid", "ray", "rouge_score", "sentence_transformers", "sklearn", "Stemmer", "torch", "transformers",
+    "py3langid", "ray", "rouge_score", "scipy.stats", "sentence_transformers", "sklearn", "Stemmer", "torch", "transformers",
 }  # fmt: skip
 # Modules that need such a library for what they define; so they are themselves imported inside functions.
 HEAVY_MODULES = {"core.llm.embedded.arithmetic", "core.llm.embedded.prefixes"}

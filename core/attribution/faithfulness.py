@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import rankdata
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from core.arrays import Bools, Floats
 
@@ -91,12 +90,14 @@ def judged(
         return Faithfulness(n=n, ceiling=ceiling, drops=drops, reason="all_equal")
     rho = _rho(predicted, values)
     at = np.arctanh(np.clip(rho, -1 + 1e-9, 1 - 1e-9))
-    width = student.ppf(0.975, n - 3) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+    width = stdtrit(n - 3, 0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
     low, high = float(np.tanh(at - width)), float(np.tanh(at + width))
     return Faithfulness(rho, low, high, _concordance(predicted, values), n, ceiling, drops)
 
 
 def _rho(a: Floats, b: Floats) -> float:
+    from scipy.stats import rankdata
+
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return math.nan
     return float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1, 1).round(12))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom, ttest_1samp
+from scipy.special import bdtrc
 
 from core.arrays import Floats
 from core.attribution.analysis import READABLE, UNREADABLE, UNTOLD, AttributionAnalysis
@@ -90,7 +90,7 @@ def _pairs(analysis: AttributionAnalysis) -> Sequence[Finding]:
                 name,
                 f"In {part(n, of, 'question')} {what}{such}; chance alone gives at most "
                 f"{number(LEVEL * of, '{:.1f}')}.",
-                n, of, share, LEVEL * of, float(binom.sf(n - 1, of, LEVEL)),
+                n, of, share, LEVEL * of, float(bdtrc(n - 1, of, LEVEL)),
                 graded(LOSS if either else NOTE, share),
                 METRICS[name].advice, tuple(ids), tone=BAD,
                 label=METRICS[name].title, reads=f"where {what}", topic="attribution",
@@ -118,6 +118,8 @@ def _duplicates(analysis: AttributionAnalysis) -> Sequence[Finding]:
 
 
 def _place(analysis: AttributionAnalysis) -> Sequence[Finding]:
+    from scipy.stats import ttest_1samp
+
     q = analysis.queries.dropna(subset="slot_share")
     slots = analysis.slots
     if len(q) < 2 or slots.empty:

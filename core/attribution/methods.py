@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from core.arrays import Bools, Floats
 from core.errors import InputError
@@ -162,7 +162,7 @@ def shapley(masks: Bools, values: Floats, _unit: float = 1.0) -> Fit:
         return Fit(np.full(k, np.nan), np.zeros((k, k)), np.full((k, 2), np.nan))
     scores, interval = gains.mean(axis=0), np.full((k, 2), np.nan)
     if len(halves) > 1:
-        width = student.ppf(0.975, len(halves) - 1) * halves.std(axis=0, ddof=1) / math.sqrt(len(halves))
+        width = stdtrit(len(halves) - 1, 0.975) * halves.std(axis=0, ddof=1) / math.sqrt(len(halves))
         interval = np.column_stack([scores - width, scores + width])
     return Fit(scores, np.zeros((k, k)), interval)
 
@@ -198,7 +198,7 @@ def _least_squares(masks: Bools, values: Floats) -> tuple[Floats, Floats]:
     interval = np.full((k, 2), np.nan)
     if free > 0 and np.linalg.matrix_rank(x) == k + 1:
         error = np.sqrt(np.sum((values - x @ beta) ** 2) / free * np.diag(inverse)[1:])
-        width = student.ppf(0.975, free) * error
+        width = stdtrit(free, 0.975) * error
         interval = np.column_stack([beta[1:] - width, beta[1:] + width])
     return beta[1:], interval
 

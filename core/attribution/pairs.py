@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from core.arrays import Bools, Floats
 from core.attribution.methods import WITH_PAIRS
@@ -103,9 +103,7 @@ def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pai
     error = math.sqrt(max(0.0, float(np.sum((values - x @ beta) ** 2))) / free) if free > 0 else math.nan
     found = []
     for place, pair in enumerate(chosen, start=k + 1):
-        width = (
-            student.ppf(1 - level / 2 / len(first), max(free, 1)) * error * math.sqrt(inverse[place, place])
-        )
+        width = stdtrit(max(free, 1), 1 - level / 2 / len(first)) * error * math.sqrt(inverse[place, place])
         # What leaving both out does beyond the sum is minus the second difference of the score.
         value = -float(beta[place])
         found.append(
@@ -117,4 +115,4 @@ def interacting(masks: Bools, values: Floats, level: float = LEVEL) -> tuple[Pai
 def _p_value(r: float, free: int) -> float:
     if abs(r) >= 1 - 1e-12:
         return 0.0
-    return float(2 * student.sf(abs(r) * math.sqrt(free / (1 - r * r)), free)) if free > 0 else 1.0
+    return float(2 * stdtr(free, -abs(r) * math.sqrt(free / (1 - r * r)))) if free > 0 else 1.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,11 +67,16 @@ class Certificate:
     n_wrong: int
     risk: float
     answers_needed: int
-    labels_needed: int | None
     out_of_reach: bool
     alpha: float
     delta: float
     table: tuple[Tested, ...]
+    _more: Callable[[], int | None] | None = field(repr=False, compare=False)
+
+    @cached_property
+    def labels_needed(self) -> int | None:
+        """Takes longer than all else, so only when it is asked for."""
+        return self._more() if self._more else 0
 
     @property
     def missing(self) -> str:
@@ -184,10 +189,10 @@ def certify_threshold(
     best = next((row for row in reversed(table) if row.certified and not math.isnan(row.threshold)), None)
     if best is not None:
         found = (best.threshold, score.size, best.n_answered, best.n_wrong, best.risk)
-        return Certificate(*found, least, 0, False, alpha, delta, tuple(table))
-    more = _labels_needed(score, wrong, [*_grid(grid)], starts, error, total)
+        return Certificate(*found, least, False, alpha, delta, tuple(table), None)
+    more = partial(_labels_needed, score, wrong, [*_grid(grid)], starts, error, total)
     hopeless = _hopeless(score, wrong, float(error), least)
-    return Certificate(None, score.size, 0, 0, math.nan, least, more, hopeless, alpha, delta, tuple(table))
+    return Certificate(None, score.size, 0, 0, math.nan, least, hopeless, alpha, delta, tuple(table), more)
 
 
 class _Node(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from core.errors import InputError
 from core.report.compare import normal
@@ -45,7 +45,7 @@ def loss_p_value(n_broken: int, n_fixed: int) -> float:
     >>> loss_p_value(5, 0), loss_p_value(0, 0)
     (0.03125, 1.0)
     """
-    return float(binom.sf(n_broken - 1, n_broken + n_fixed, 0.5))
+    return float(bdtrc(n_broken - 1, n_broken + n_fixed, 0.5))
 
 
 def power(n: int, drop: float, changed: float) -> float:
@@ -55,6 +55,8 @@ def power(n: int, drop: float, changed: float) -> float:
     unconditional (Duffy 1984): the number of changed questions is binomial, and so is that of the broken ones
     among these, with probability (1 + drop / changed) / 2.
     """
+    from scipy.stats import binom
+
     changed = min(1.0, max(changed, drop))
     if not n or not drop:
         return math.nan

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
-from scipy.stats import f as fisher
+from scipy.special import bdtr, fdtrc
 
 from core.arrays import Floats
 from core.stats.intervals import CELLS, known_pairs
@@ -58,7 +57,7 @@ def hotelling(values: ArrayLike) -> float:
         return math.nan
     mean, spread = x.mean(axis=0), np.atleast_2d(np.cov(x.T))
     squared = n * mean @ np.linalg.solve(spread, mean)
-    return float(fisher.sf(squared * (n - p) / (p * (n - 1)), p, n - p))
+    return float(fdtrc(p, n - p, squared * (n - p) / (p * (n - 1))))
 
 
 def holm(p_values: ArrayLike) -> Floats:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import hypergeom
 
 from core.severity import LOSS, WRONG, Harm, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
@@ -92,6 +91,8 @@ def comparable(queries: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ungrounded(queries: pd.DataFrame) -> list[Finding]:
+    from scipy.stats import hypergeom
+
     found = quadrant_counts(queries["quadrant"]).set_index("quadrant")
     (_, n), (_, n_other) = found["n"].to_numpy().reshape(2, 2).tolist()
     of, total = int(found["n"][:2].sum()), int(found["n"].sum())

@@ -48,7 +48,7 @@ def test_only_a_loss_that_is_significant_and_larger_than_allowed_fails():
     before, now = "+" * 12 + "-" * 8, "-" * 6 + "+" * 6 + "-" * 8
     found = regression(made(now), made(before), 0.05)
     assert (found.n, found.n_correct, len(found.broken), found.n_fixed) == (20, 6, 6, 0)
-    assert found.p_value == 1 / 64 and found.loss == pytest.approx(0.3) and not found.passed
+    assert (found.p_value, found.loss, found.passed) == (pytest.approx(1 / 64), pytest.approx(0.3), False)
     assert found.sentences[:2] == (
         "Failed: the loss of 30 points is significant and larger than the 5 points allowed.",
         "6 of 20 questions correct, 12 in the baseline: 6 no longer correct, 0 newly correct (exact McNemar test, "
