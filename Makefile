@@ -31,9 +31,10 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
-# One thread of torch for each of two processes: more would wait for each other. Files keep the order of
+# One thread of torch for each of two processes: more would wait for each other. What is compiled is kept, whatever the
+# environment says, or each process that a test starts compiles the engine again. Files keep the order of
 # tests/conftest.py, long ones first.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
 	$(PYTEST)
 

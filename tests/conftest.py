@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 import core  # noqa: F401 - before torch, so that torch's threads do not spin beside other programs
 from tests.installed import project, wheel  # noqa: F401 - fixtures
@@ -43,9 +44,10 @@ SERVERS = {"llama", "ollama_server"}
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Look for garbage neither while all tests are imported nor in what was imported: that was a quarter of the time
-    of collecting, and is nearly all that there is to look through while tests run."""
+    """Look for garbage neither while all tests are imported nor in what was imported, a quarter of the time of
+    collecting, and later not after every few hundred objects, 8 % of the time of tests."""
     gc.disable()
+    gc.set_threshold(50_000, 20, 20)
     try:
         return (yield)
     finally:
@@ -60,16 +62,31 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take long, and end with many short ones, so that no process waits for another."""
+    """Begin with the journeys and the files that take long, and end with many short ones, so that no process waits for
+    another."""
     long = {item.path for item in items if any(map(item.get_closest_marker, ("e2e", "model", "slow")))}
     folder = Path(__file__).parent
     items.sort(
         key=lambda item: (
+            folder / "e2e" not in item.path.parents,
             item.path not in long,
             folder / "app" not in item.path.parents,
             item.path.parent != folder,
         )
     )
+
+
+class InOneProcess(LoadFileScheduling):
+    """Files stay whole; all journeys are one file, so that their server, browser and installed wheel are one."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return "tests/e2e" if file.startswith("tests/e2e/") or file == "tests/test_wheel.py" else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return InOneProcess(config, log)
 
 
 @pytest.hookimpl(trylast=True)

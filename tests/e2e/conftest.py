@@ -1,4 +1,4 @@
-"""One server for all end-to-end tests of a worker, and a browser for each module of them."""
+"""One server and one browser for all end-to-end tests: one process of pytest runs them (tests/conftest.py)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, still_context
 
 
-# While Playwright runs, its event loop runs in this thread: tests of other modules must not find it there.
-@pytest.fixture(scope="module")
+# While Playwright runs, its event loop runs in this thread, where tests outside of this package must not find it.
+@pytest.fixture(scope="package")
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()
@@ -53,38 +53,33 @@ def watch(page, errors: list[str]) -> None:
     page.on("request", lambda request: errors.extend(elsewhere(request.url)))
 
 
-@pytest.fixture(scope="module")
-def first_contexts(browser):
-    """The contexts that tests of a module begin in, by what they were asked for: what the app's code is made of is
-    fetched and compiled once. The app itself keeps nothing in a browser."""
+@pytest.fixture(scope="package")
+def contexts(browser):
+    """The first, second … contexts that tests ask for, by what they ask: what the app's code is made of is fetched and
+    compiled once in each. The app itself keeps nothing in a browser."""
     return {}
 
 
 @pytest.fixture
-def new_page(browser, first_contexts):
+def new_page(browser, contexts):
     """Open pages in sessions of their own, which share no context; fail on any error of a script, and where a page
     asks another host."""
-    contexts, errors = [], []
+    used, errors = [], []
 
     def open_page(width=1280, height=900, **options):
         options["viewport"] = {"width": width, "height": height}
-        if contexts:
-            context = still_context(browser, **options)
-        else:
-            wanted = repr(sorted(options.items()))
-            context = first_contexts.get(wanted) or still_context(browser, **options)
-            first_contexts[wanted] = context
-        contexts.append(context)
-        page = context.new_page()
+        wanted = len(used), repr(sorted(options.items()))
+        if wanted not in contexts:
+            contexts[wanted] = still_context(browser, **options)
+        used.append(contexts[wanted])
+        page = used[-1].new_page()
         page.set_default_timeout(90_000)  # a busy machine is no failure
         watch(page, errors)
         return page
 
     yield open_page
-    for first in contexts[:1]:
-        for page in first.pages:
+    for context in used:
+        for page in context.pages:
             page.close()
-        first.clear_cookies()
-    for context in contexts[1:]:
-        context.close()
+        context.clear_cookies()
     assert not errors

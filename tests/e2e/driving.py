@@ -6,8 +6,6 @@ import pytest
 
 from tests.e2e.running_app import settle
 
-# Every main journey is made on a wide screen and on a phone. The server knows nothing of the theme, so on the way
-# the page is looked at in the other one too (`in_both_themes`) instead of going all the way again.
 # How a journey looks at its pages. One look is enough for most: every page is looked at in both by test_every_page.
 WIDE, PHONE, BOTH = (
     pytest.mark.parametrize(("width", "theme"), looks)
@@ -31,24 +29,12 @@ def sidebar_text(page) -> str:
     return page.get_by_test_id("stSidebar").inner_text()
 
 
-def in_both_themes(page, look) -> list:
-    """Return what a look at the page gives in the other theme, and in its own, which it then has again."""
-    dark = page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches")
-    found = []
-    for wanted in (not dark, dark):
-        page.emulate_media(color_scheme="dark" if wanted else "light")
-        page.wait_for_function(GROUND, arg=wanted)
-        found.append(look(page))
-    return found
-
-
 def sideways(page) -> int:
-    """Return by how many pixels the page is wider than the screen, in the theme where it is wider."""
-    pixels = (
+    """Return by how many pixels the page is wider than the screen."""
+    return page.evaluate(
         "() => { const m = document.querySelector(\"[data-testid='stMain']\");"
         " return Math.max(m.scrollWidth - m.clientWidth, document.documentElement.scrollWidth - innerWidth); }"
     )
-    return max(in_both_themes(page, lambda page: page.evaluate(pixels)))
 
 
 def unfold(page, title: str) -> None:
@@ -76,7 +62,7 @@ def choose(page, label: str, option: str) -> None:
     for _ in range(5):
         page.get_by_role("combobox", name=label).click()
         try:
-            wanted.click(timeout=5_000)
+            wanted.click(timeout=1_500)
             break
         except TimedOut:  # the page was drawn anew, which closes an open menu
             page.keyboard.press("Escape")

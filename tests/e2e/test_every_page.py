@@ -142,23 +142,19 @@ def visits(page, app):
 
 
 def visit(page, address: str, script: str) -> Visit:
+    def broken(theme: str) -> list[str]:
+        # A change of theme or width is drawn without a run of the script.
+        page.wait_for_function(GROUND, arg=theme == "dark")
+        page.evaluate(PAINTED)
+        return [f"{theme}: {one}" for one in page.evaluate(VIOLATIONS)]
+
+    # Colours depend on the theme and places on the width, so two of the four forms hold both.
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
     problems = arrived(page, address)
     n_titles = page.get_by_test_id("stMain").locator("h1").count()
     page.evaluate(script)
-    violations = []
-    # Colours depend on the theme and places on the width, so two of the four forms hold both.
-    for dark, size in ((False, WIDE), (True, PHONE)):
-        page.emulate_media(color_scheme="dark" if dark else "light")
-        page.set_viewport_size(size)
-        # A change of theme or width is drawn without a run of the script.
-        page.wait_for_function(GROUND, arg=dark)
-        page.evaluate(PAINTED)
-        violations += [f"{'dark' if dark else 'light'}: {one}" for one in page.evaluate(VIOLATIONS)]
-    too_wide = sideways(page)
-    page.set_viewport_size(WIDE)
-    page.evaluate(PAINTED)
+    violations = broken("light")
     if page.evaluate(UNFOLD):
         settle(page)
         assert not page.evaluate(UNFOLD)
@@ -166,9 +162,13 @@ def visit(page, address: str, script: str) -> Visit:
         page.get_by_role("button", name="Change data").click()
         page.locator("[data-testid='stPopoverBody'] a[href]").first.wait_for()
     links = [(link, text) for link, text in page.evaluate(LINKS)]
+    page.keyboard.press("Escape")
     anchors = {anchor for link, _ in links if (anchor := asked(link)[1])}
     no_place = [one for one in anchors if not page.locator(f"[id='{one}']").count()]
-    return Visit(address, problems, n_titles, violations, too_wide, links, no_place)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size(PHONE)
+    violations += broken("dark")
+    return Visit(address, problems, n_titles, violations, sideways(page), links, no_place)
 
 
 @pytest.mark.parametrize("name", PAGES)
