@@ -465,9 +465,8 @@ def _cast(table: Table, column: Column, values: pd.Series) -> pd.Series:
                     f"Table {table.name}, row {row + 1}, {where}: {shorten(value)!r} is {what}."
                 ) from error
         raise InputError(f"Table {table.name}, {where}: cannot be read as {column.type}.") from error
-    missing = cast.isna()
-    if column.required and missing.any():
-        row = int(np.flatnonzero(missing.to_numpy())[0])
+    if column.required and cast.hasnans:
+        row = int(np.flatnonzero(cast.isna().to_numpy())[0])
         raise InputError(f"Table {table.name}, row {row + 1}, {where}: a value is required.")
     return cast
 

@@ -39,19 +39,17 @@ def test_two_hundred_thousand_rows_are_read_and_measured():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("head", "repeated", "message"),
     [
-        (b"query,retrieval_rank,influence_score\n" + b"x" * (200 * MEGABYTE), "large|long|column|row"),
-        (b"only one column\n" * (200 * MEGABYTE // 16), "column"),
-        (
-            b'query,retrieval_rank,influence_score\n"' + b"a,1,0.5\n" * (200 * MEGABYTE // 8),
-            "quot|long|large|row",
-        ),
-        (b"\x00\x01\x02\x03" * (50 * MEGABYTE), "binary|text|table"),
+        (b"query,retrieval_rank,influence_score\n", b"x", "large|long|column|row"),
+        (b"", b"only one column\n", "column"),
+        (b'query,retrieval_rank,influence_score\n"', b"a,1,0.5\n", "quot|long|large|row"),
+        (b"", b"\x00\x01\x02\x03", "binary|text|table"),
     ],
     ids=["one line", "one column", "open quotation mark", "binary"],
 )
-def test_two_hundred_megabytes_of_the_wrong_thing_are_refused_in_one_sentence(content, message):
+def test_two_hundred_megabytes_of_the_wrong_thing_are_refused_in_one_sentence(head, repeated, message):
+    content = head + repeated * (200 * MEGABYTE // len(repeated))
     with pytest.raises(InputError, match=f"(?i){message}") as caught:
         import_file(content, "large.csv")
     assert len(str(caught.value)) < 400 and "\n" not in str(caught.value)

@@ -104,7 +104,9 @@ def test_the_most_points_that_are_drawn_one_by_one_stay_below_a_megabyte(large):
     assert len(figure.to_json()) < 1_000_000
 
 
-def hostile_figures():
+@pytest.fixture(scope="module")
+def figures():
+    """Every figure, of texts that are HTML."""
     k = 6
     run = make_run(
         [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.9, 0.5, 0.4, 0.3, 0.2, 0.1]],
@@ -167,28 +169,25 @@ def hostile_figures():
     return figures
 
 
-FIGURES = hostile_figures()
+def test_hostile_text_arrives_escaped_and_cut(figures):
+    for name, figure in figures.items():
+        shown = shown_strings(figure)
+        assert shown, name
+        for key, text in shown:
+            where = (name, key, text)
+            assert "<" not in _OURS.sub("", text), where
+            assert "script>" not in text, where
+            assert "$" not in text, where
+            assert not re.search(r"[\x00-\x1f\u202e]", text), where
+            # Doors are never drawn.
+            if key not in (*_OWN_TEMPLATES, "bdata") and not re.match("(question|where)=", text):
+                assert "bold</b>" not in text, where
+                # One cut text and our own few words.
+                assert len(html.unescape(_OURS.sub(" ", text))) < 260, where
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_hostile_text_arrives_escaped_and_cut(name):
-    shown = shown_strings(FIGURES[name])
-    assert shown
-    for key, text in shown:
-        assert "<" not in _OURS.sub("", text), (key, text)
-        assert "script>" not in text
-        assert "$" not in text
-        assert not re.search(r"[\x00-\x1f\u202e]", text)
-        if key not in (*_OWN_TEMPLATES, "bdata") and not re.match(
-            "(question|where)=", text
-        ):  # doors are never drawn
-            assert "bold</b>" not in text
-            assert len(html.unescape(_OURS.sub(" ", text))) < 260  # one cut text and our own few words
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_figures_with_text_from_data_do_show_it(figures):
+    with_text = [
         "entropy_dominance",
         "rank_slope",
         "verdict_changes",
@@ -202,26 +201,23 @@ def test_hostile_text_arrives_escaped_and_cut(name):
         "flag_rates",
         "objection_reasons",
         "verdict_counts",
-    ],
-)
-def test_figures_with_text_from_data_do_show_it(name):
-    assert any("&lt;script&gt;" in text for _, text in shown_strings(FIGURES[name]))
+    ]
+    for name in with_text:
+        assert any("&lt;script&gt;" in text for _, text in shown_strings(figures[name])), name
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_has_axis_titles_or_named_ticks_a_description_and_no_title(name):
-    figure = FIGURES[name]
-    assert figure.layout.title.text is None
-    assert figure.layout.xaxis.title.text or figure.layout.xaxis.ticktext
-    assert figure.layout.yaxis.title.text or figure.layout.yaxis.ticktext or name == "failure_mode_counts"
-    assert alt_text(figure).count(".") >= 1
-    assert "\n" not in alt_text(figure)
-    assert re.search(r"\d", alt_text(figure))
+def test_every_figure_has_axis_titles_or_named_ticks_a_description_and_no_title(figures):
+    for name, figure in figures.items():
+        layout, described = figure.layout, alt_text(figure)
+        assert layout.title.text is None, name
+        assert layout.xaxis.title.text or layout.xaxis.ticktext, name
+        assert layout.yaxis.title.text or layout.yaxis.ticktext or name == "failure_mode_counts", name
+        assert described.count(".") >= 1 and "\n" not in described and re.search(r"\d", described), name
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_no_text_colour_is_fixed_for_one_background(name):
-    layout = FIGURES[name].layout
-    assert layout.font.color is None
-    assert all(annotation.font.color is None for annotation in layout.annotations)
-    assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"
+def test_no_text_colour_is_fixed_for_one_background(figures):
+    for name, figure in figures.items():
+        layout = figure.layout
+        assert layout.font.color is None, name
+        assert all(annotation.font.color is None for annotation in layout.annotations), name
+        assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)", name
