@@ -9,7 +9,7 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel supply clean help
+.PHONY: run test test-fast durations lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel supply clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
@@ -39,7 +39,10 @@ test: $(VENV)/.installed-dev
 	$(PYTEST)
 
 test-fast: $(VENV)/.installed-dev
-	$(PYTEST) -m "not slow and not model and not e2e"
+	$(PYTEST) -m "not slow and not model and not e2e and not long"
+
+durations: $(VENV)/.installed-dev
+	$(PYTEST) --record-long
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

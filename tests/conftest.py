@@ -8,6 +8,8 @@ import json
 import os
 import re
 import socket
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,10 @@ os.environ |= {
 
 # What loads the packaged model in a server of its own: who takes it need not be marked one by one.
 SERVERS = {"llama", "ollama_server"}
+# The test functions that take longer than this with all their parameters, which `make test-fast` leaves out: they are
+# recorded, as no mark says it of a test that has become slow.
+LONG, SECONDS = Path(__file__).parent / "long_tests.txt", 0.25
+RECORDED = frozenset(LONG.read_text(encoding="utf-8").splitlines())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -55,7 +61,28 @@ def pytest_collection(session):
         gc.enable()
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--record-long", action="store_true", help=f"Write {LONG.name} from this run of all tests."
+    )
+
+
+def function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def pytest_terminal_summary(terminalreporter):
+    if terminalreporter.config.getoption("--record-long"):
+        seconds = Counter()
+        for report in chain.from_iterable(terminalreporter.stats.values()):
+            seconds[function_of(getattr(report, "nodeid", ""))] += getattr(report, "duration", 0.0)
+        long = sorted(name for name, took in seconds.items() if took > SECONDS)
+        LONG.write_text("".join(f"{name}\n" for name in long), encoding="utf-8")
+
+
 def pytest_itemcollected(item):
+    if function_of(item.nodeid) in RECORDED:
+        item.add_marker(pytest.mark.long)
     if SERVERS.intersection(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.model)
 

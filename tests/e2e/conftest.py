@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from core.files import user_cache_dir
 from tests.e2e.running_app import CHROMIUM_FLAGS, find_chromium, running_app, still_context
 
 
@@ -37,8 +38,12 @@ def app_runs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def app(app_runs):
-    folder = app_runs.parent
-    with running_app(app_runs, folder / "server.log", LEADLINE_CACHE=str(folder / "cache")) as address:
+    cache, models = app_runs.parent / "cache", user_cache_dir() / "models"
+    # The packaged model is converted once on a machine, not again for these tests.
+    models.mkdir(parents=True, exist_ok=True)
+    cache.mkdir()
+    (cache / "models").symlink_to(models)
+    with running_app(app_runs, cache.with_name("server.log"), LEADLINE_CACHE=str(cache)) as address:
         yield address
 
 

@@ -46,8 +46,13 @@ def noisy(rng, n, right, flips, same_sentences=0.0):
     return base, arms, asked(), changed
 
 
-@pytest.mark.parametrize("flips", [0.0, 0.02, 0.05, 0.1])
-@pytest.mark.parametrize(("n", "right"), [(119, 0.35), (120, 0.1), (120, 0.6), (20, 0.35), (20, 0.6)])
+@pytest.mark.parametrize(
+    ("n", "right", "flips"),
+    [
+        *((119, 0.35, flips) for flips in (0.0, 0.02, 0.05, 0.1)),
+        *((n, right, 0.05) for n, right in ((120, 0.1), (120, 0.6), (20, 0.35), (20, 0.6))),
+    ],
+)
 def test_noise_alone_reports_no_fix(flips, n, right, record_property):
     rng = np.random.default_rng([n, int(100 * right), int(1000 * flips)])
     helps = harms = found = leads = 0

@@ -289,11 +289,11 @@ def questions(tmp_path):
 
 def test_killed_and_resumed_through_the_command_line(llm, questions, tmp_path):
     data = load_dataset(questions)
-    reference = live_run(data, llm, step=InfluenceStep(repeats=1, max_tokens=16))
+    reference = live_run(data, llm, step=InfluenceStep(repeats=1, max_tokens=4))
     assert (reference.queries["answer_status"] == "answered").all()
 
     cache, out = tmp_path / "c.db", tmp_path / "run"
-    arguments = [sys.executable, "-m", "core", "analyze", str(questions), "--repeats", "1", "--max-tokens", "16",
+    arguments = [sys.executable, "-m", "core", "analyze", str(questions), "--repeats", "1", "--max-tokens", "4",
                  "--cache", str(cache), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 120
