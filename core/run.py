@@ -230,7 +230,7 @@ class Run:
         return import_module("core.report.results").report(self, path)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the run as a folder: ``run.json`` and one Parquet file per table.
+        """Write the run as a folder: ``run.json`` and one Parquet file for each table that has rows.
 
         The tables are written first, under names with their content's hash; replacing ``run.json``
         makes them the run. A kill at any moment leaves the old run or the new one, never a mixture, and
@@ -245,7 +245,11 @@ class Run:
         target = check_target(folder)
         try:
             with writable_folder(target, PATIENCE):
-                files = {name: write_table(target, name, frame) for name, frame in self.tables.items()}
+                files = {
+                    name: write_table(target, name, frame)
+                    for name, frame in self.tables.items()
+                    if name == "queries" or len(frame)
+                }
                 _write_manifest(target, {**self.manifest, "tables": files})
                 keep = {MANIFEST_FILE, *(str(f["file"]) for f in files.values())}
                 for path in target.iterdir():

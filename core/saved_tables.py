@@ -58,16 +58,20 @@ class SavedTables(Mapping[str, pd.DataFrame]):
 
     def n_rows(self, name: str) -> int | None:
         """Return `Run.n_rows` of a table that is not in memory; None where its file does not say."""
-        found = self._of_file(name, lambda facts: facts.num_rows)
+        found = self._of_file(name, 0, lambda facts: facts.num_rows)
         return None if found is None else int(found)
 
     def has(self, name: str, columns: Sequence[str]) -> bool | None:
         """Return `Run.has` of a table that is not in memory; None where its file does not say."""
-        found = self._of_file(name, lambda facts: _has(facts, columns))
+        found = self._of_file(name, False, lambda facts: _has(facts, columns))
         return None if found is None else bool(found)
 
-    def _of_file(self, name: str, ask: Callable[[pq.FileMetaData], int | bool | None]) -> int | bool | None:
+    def _of_file(
+        self, name: str, of_none: int, ask: Callable[[pq.FileMetaData], int | None]
+    ) -> int | None:
         with self._lock:
+            if name not in self._entries:  # a table without rows has no file
+                return of_none
             if name not in self._files:
                 return None
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +65,8 @@ def make_run(name: str = "Small run", source: str = "live") -> Run:
 
 @pytest.fixture(autouse=True)
 def _remembered(monkeypatch):
+    # Streamlit puts its script in this place, which processes that tests start would run.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     MEMORY.use(monkeypatch)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", INSTALLED)
 
