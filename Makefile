@@ -9,11 +9,14 @@ SAMPLE ?= 150
 # Open a browser window only where there is a screen to open it on.
 HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
-.PHONY: run test test-fast durations lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel supply clean help
+.PHONY: run test test-slow test-fast durations lint format analyze worked bench bench-quick bench-smoke mutants glossary docs screenshots wheel supply clean help
 
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
-	@echo "make test         install, then run the whole test suite"
+	@echo "make test         install, then run all tests but those of test-slow"
+	@echo "make test-slow    what is promised by simulation, and long runs; CI runs them too"
+	@echo "make test-fast    the tests that are quick, in three minutes"
+	@echo "make durations    all tests, to record which of them test-fast leaves out"
 	@echo "make lint         ruff and mypy"
 	@echo "make analyze      record the three sample runs again (four hours on two cores)"
 	@echo "make worked       compose the worked answers and losses again, and verify claims (no model)"
@@ -31,12 +34,15 @@ help:
 run: $(VENV)/.installed
 	$(BIN)/streamlit run dashboard.py --server.port $(PORT) --server.headless $(HEADLESS)
 
-# One thread of torch for each of two processes: more would wait for each other. What is compiled is kept, whatever the
+# One thread of torch for each process: more would wait for each other. Three keep two cores busy, as journeys wait. What is compiled is kept, whatever the
 # environment says, or each process that a test starts compiles the engine again. Files keep the order of
 # tests/conftest.py, long ones first.
-PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-dev
-	$(PYTEST)
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/.installed-dev
+	$(PYTEST) -m slow
 
 test-fast: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow and not model and not e2e and not long"

@@ -72,6 +72,8 @@ def is_among(texts: pd.Series, others: pd.Series | Sequence[str]) -> Bools:
 
 def dicts_of(frame: pd.DataFrame) -> Callable[[str], tuple[Mapping[str, Any], ...]]:
     """Return a function that looks up the rows of a question as dicts, in order; missing values are None."""
+    if frame.empty:  # as most tables of a run are
+        return lambda _: ()
     values = frame.astype("object")
     columns = {name: values[name].where(values[name].notna(), None).to_list() for name in frame.columns}
     places = _places(frame.reset_index(drop=True))

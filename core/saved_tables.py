@@ -66,9 +66,7 @@ class SavedTables(Mapping[str, pd.DataFrame]):
         found = self._of_file(name, False, lambda facts: _has(facts, columns))
         return None if found is None else bool(found)
 
-    def _of_file(
-        self, name: str, of_none: int, ask: Callable[[pq.FileMetaData], int | None]
-    ) -> int | None:
+    def _of_file(self, name: str, of_none: int, ask: Callable[[pq.FileMetaData], int | None]) -> int | None:
         with self._lock:
             if name not in self._entries:  # a table without rows has no file
                 return of_none

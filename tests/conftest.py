@@ -43,7 +43,8 @@ os.environ |= {
 # What loads the packaged model in a server of its own: who takes it need not be marked one by one.
 SERVERS = {"llama", "ollama_server"}
 # The test functions that take longer than this with all their parameters, which `make test-fast` leaves out: they are
-# recorded, as no mark says it of a test that has become slow.
+# recorded, as no mark says it of a test that has become slow. It leaves these out anyway.
+LEFT_OUT = {"slow", "model", "e2e"}
 LONG, SECONDS = Path(__file__).parent / "long_tests.txt", 0.25
 RECORDED = frozenset(LONG.read_text(encoding="utf-8").splitlines())
 
@@ -75,7 +76,8 @@ def pytest_terminal_summary(terminalreporter):
     if terminalreporter.config.getoption("--record-long"):
         seconds = Counter()
         for report in chain.from_iterable(terminalreporter.stats.values()):
-            seconds[function_of(getattr(report, "nodeid", ""))] += getattr(report, "duration", 0.0)
+            if LEFT_OUT.isdisjoint(getattr(report, "keywords", LEFT_OUT)):
+                seconds[function_of(report.nodeid)] += report.duration
         long = sorted(name for name, took in seconds.items() if took > SECONDS)
         LONG.write_text("".join(f"{name}\n" for name in long), encoding="utf-8")
 

@@ -32,7 +32,7 @@ NOT_IMPORTED = {
     "psycopg": ("core/database.py", "postgresql+psycopg"),
     "authlib": ("ui/people.py", "st.login()"),
     "pytest-timeout": ("pyproject.toml", "\ntimeout = "),
-    "pytest-xdist": ("Makefile", "pytest -n 2 --dist"),
+    "pytest-xdist": ("Makefile", "pytest -n 3 --dist"),
     "axe-playwright-python": ("tests/e2e/test_every_page.py", '"axe_playwright_python"'),
     "oidc-provider-mock": ("tests/e2e/test_sign_in.py", '"-m", "oidc_provider_mock"'),
     "ruff": ("Makefile", "$(BIN)/ruff"),

@@ -31,8 +31,8 @@ _UNDEFINED = "A number is undefined in a fifth of the questions or more, for one
 _TABLES = (
     """# Tables of a run
 
-A saved run is a folder: `run.json`, which says how it was made, and one Parquet file for each table with rows. Tables hold
-raw observations; whatever can be computed from them is computed when it is read."""
+A saved run is a folder: `run.json`, which says how it was made, and one Parquet file for each table with
+rows. Tables hold raw observations; whatever can be computed from them is computed when it is read."""
     + _MADE
 )
 _SETTINGS = (
