@@ -52,10 +52,18 @@ def elsewhere(url):
     return [] if urlsplit(url).hostname in (None, "localhost", "127.0.0.1") else [url]
 
 
+def missing(answer):
+    """Return the address where nothing is, unless Streamlit's browser code only asks whether the server is there: it
+    asks a page's own address before it asks the root."""
+    probe = answer.url.endswith(("/_stcore/health", "/_stcore/host-config"))
+    return [f"{answer.status}: {answer.url}"] if answer.status >= 400 and not probe else []
+
+
 def watch(page, errors: list[str]) -> None:
-    """Note any error of a script, and where a page asks another host."""
+    """Note any error of a script, where a page asks another host, and what it asks for that is missing."""
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: errors.extend(elsewhere(request.url)))
+    page.on("response", lambda answer: errors.extend(missing(answer)))
 
 
 @pytest.fixture(scope="package")
@@ -67,8 +75,8 @@ def contexts(browser):
 
 @pytest.fixture
 def new_page(browser, contexts):
-    """Open pages in sessions of their own, which share no context; fail on any error of a script, and where a page
-    asks another host."""
+    """Open pages in sessions of their own, which share no context; fail on any error of a script, where a page
+    asks another host, and where it meets nothing."""
     used, errors = [], []
 
     def open_page(width=1280, height=900, **options):

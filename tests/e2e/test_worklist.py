@@ -13,8 +13,6 @@ from tests.e2e.driving import sideways
 from tests.e2e.running_app import settle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-# Streamlit's browser code asks a page's own address whether the server is there before it asks the root.
-PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 
 def place(page) -> dict[str, str]:
@@ -83,18 +81,3 @@ def test_a_link_with_a_filter_opens_the_same_list_elsewhere(app, new_page):
     assert [(row["query_id"], row["note"]) for row in rows] == [(opened["question"], "'=look at this")]
     assert download.value.suggested_filename.endswith("-worklist.csv")
     assert sideways(elsewhere) <= 1
-
-
-def test_links_within_the_app_meet_nothing_that_is_missing(app, new_page):
-    page, missing = new_page(), []
-    page.on("response", lambda answer: answer.status >= 400 and missing.append(urlsplit(answer.url).path))
-    page.goto(app)
-    settle(page)
-    for name in ("Influence vs retrieval", "Workbench", "Compare", "Data", "Overview"):
-        page.get_by_role("link", name=name).first.click()
-        page.wait_for_timeout(500)
-        settle(page)
-    assert missing == []
-    page.goto(f"{app}/workbench")
-    settle(page)
-    assert set(missing) <= {f"/workbench{probe}" for probe in PROBES}
