@@ -94,12 +94,12 @@ def test_the_list_says_what_is_wrong_with_each_run(broken_runs, open_app, texts,
     assert "The good one" in said and "unreadable" in said and "it is a pipe" in said.replace("\\", "")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_stays_up(page, broken_to_look_at, recorded, open_app, texts, healthy, monkeypatch):
+def test_every_page_stays_up(broken_to_look_at, recorded, open_app, texts, healthy, monkeypatch):
     monkeypatch.setenv("LEADLINE_RUNS", str(broken_to_look_at))
-    assert "The recorded run" in texts(healthy(open_app(page)))
-    # A run whose tables are damaged is told in one sentence.
-    assert "is not the file that was saved" in texts(healthy(open_app(page, run="tables")))
+    for page in PAGES:
+        assert "The recorded run" in texts(healthy(open_app(page))), page
+        # A run whose tables are damaged is told in one sentence.
+        assert "is not the file that was saved" in texts(healthy(open_app(page, run="tables"))), page
 
 
 def test_a_broken_sample_or_a_namesake_of_it_breaks_no_page(recorded, tmp_path, open_app, texts, healthy):

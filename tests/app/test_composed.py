@@ -22,11 +22,12 @@ def composed(tmp_path, worked):
     return worked
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_says_that_it_is_composed(page, composed, open_app, healthy, texts):
-    app = healthy(open_app(page, run=composed.run_id))
-    assert [info for info in app.info if info.value == f"{LABEL}."]
-    assert BADGES["composed"][0] == LABEL and f"{LABEL}]" in texts(app)  # the badge in the sidebar
+def test_every_page_says_that_it_is_composed(composed, open_app, healthy, texts):
+    assert BADGES["composed"][0] == LABEL
+    for page in PAGES:
+        app = healthy(open_app(page, run=composed.run_id))
+        assert [info for info in app.info if info.value == f"{LABEL}."], page
+        assert f"{LABEL}]" in texts(app), page  # the badge in the sidebar
 
 
 def test_planted_errors_are_counted_with_what_chance_gives(composed, open_app, healthy, texts):

@@ -1,7 +1,5 @@
 """Settings on the pages where they act, and the menu's groups."""
 
-import pytest
-
 from core.diagnostics import DIAGNOSTICS
 from core.socket import EARLIER, TRUST, WHY
 from tests.app.conftest import PAGES
@@ -37,10 +35,11 @@ def settings_of(app):
     }
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_the_settings_that_act_on_it_and_no_others(page, open_app, healthy, recorded):
+def test_a_page_has_the_settings_that_act_on_it_and_no_others(open_app, healthy, recorded):
     """The eight sliders of all diagnostics were on every page, on Data and Methods too."""
-    assert settings_of(healthy(open_app(page))) == ACT_ON[page]
+    assert {page: settings_of(healthy(open_app(page))) for page in PAGES} == {
+        page: ACT_ON[page] for page in PAGES
+    }
 
 
 def test_claims_depend_on_the_settings_of_influence_and_validation_on_none():

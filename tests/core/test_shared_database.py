@@ -163,7 +163,7 @@ def check_everything_is_stored(stores, processes, writes):
 
 
 @pytest.mark.parametrize(
-    ("stores", "processes", "writes"), [("file", 8, 60), ("server", 16, 1_000)], indirect=["stores"]
+    ("stores", "processes", "writes"), [("file", 8, 60), ("server", 16, 300)], indirect=["stores"]
 )
 def test_processes_that_start_and_write_at_once_lose_nothing(stores, processes, writes):
     said, errors = started(stores, processes, writes).communicate(timeout=240)
