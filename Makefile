@@ -14,7 +14,7 @@ HEADLESS := $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),fal
 help:
 	@echo "make run          install, then open the dashboard on a recorded real run"
 	@echo "make test         install, then run all tests but those of test-slow"
-	@echo "make test-slow    what is promised by simulation, and long runs; CI runs them too"
+	@echo "make test-slow    what is promised by simulation, long runs, and the wheel as installed; CI runs them too"
 	@echo "make test-fast    the tests that are quick, in three minutes"
 	@echo "make durations    all tests, to record which of them test-fast leaves out"
 	@echo "make lint         ruff and mypy"

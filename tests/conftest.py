@@ -42,6 +42,8 @@ os.environ |= {
 
 # What loads the packaged model in a server of its own: who takes it need not be marked one by one.
 SERVERS = {"llama", "ollama_server"}
+# What builds the wheel and installs it into an empty environment.
+WHEEL = {"wheel", "project"}
 # The test functions that take longer than this with all their parameters, which `make test-fast` leaves out: they are
 # recorded, as no mark says it of a test that has become slow. It leaves these out anyway.
 LEFT_OUT = {"slow", "model", "e2e"}
@@ -85,8 +87,11 @@ def pytest_terminal_summary(terminalreporter):
 def pytest_itemcollected(item):
     if function_of(item.nodeid) in RECORDED:
         item.add_marker(pytest.mark.long)
-    if SERVERS.intersection(getattr(item, "fixturenames", ())):
+    wants = set(getattr(item, "fixturenames", ()))
+    if SERVERS & wants:
         item.add_marker(pytest.mark.model)
+    if WHEEL & wants:
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

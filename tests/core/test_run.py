@@ -444,6 +444,8 @@ def test_what_a_saved_table_holds_is_known_without_reading_it(run, tmp_path):
     folder = run.save(tmp_path / "r")
     entries = read_manifest(folder)["tables"]
     (folder / entries["passages"]["file"]).write_bytes(b"PAR1")
+    none = Run.create({"source": "live"}).save(tmp_path / "none")
+    assert [*read_manifest(none)["tables"]] == ["queries"] and Run.sample(none, 5).queries.empty
     tables = SavedTables(folder, {**entries, "of a later version": {"file": "x", "sha256": "y"}})
     columns = {
         ("answer",): True, ("kind",): False, ("kind", "answer"): True, ("unheard_of",): False,

@@ -456,6 +456,7 @@ KILLED = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 def test_killed_without_a_cache_and_started_again_it_repeats_no_finished_question(tmp_path):
     def start():
         return subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT)

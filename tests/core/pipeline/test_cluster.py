@@ -34,7 +34,10 @@ CALLS = N * (1 + 3 + 1 + 1)
 @pytest.fixture(scope="module")
 def cluster():
     """A head without processors and two nodes with two each, on which workers are."""
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    # Nice workers take 20 s to start beside other tests.
+    os.environ |= {
+        "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_worker_niceness": "0",
+    }  # fmt: skip
     utils = importlib.import_module("ray.cluster_utils")
     found = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     found.nodes = [found.add_node(num_cpus=2) for _ in range(2)]

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.servers.chat_server import chat, chat_server
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +43,7 @@ REMOTE = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 def test_a_killed_run_repeats_no_more_calls_than_it_makes_at_once(tmp_path):
     with chat_server(chat("Paris", usage={"prompt_tokens": 9, "completion_tokens": 1})) as server:
         command = [sys.executable, "-c", REMOTE, server.address, str(tmp_path), str(AT_ONCE)]
