@@ -113,6 +113,7 @@ def wanted_kills():
     return listed
 
 
+@pytest.mark.slow
 def test_kills_of_workers_nodes_and_the_driver_repeat_no_finished_call(cluster, tmp_path):
     left, done, dice, runs = wanted_kills(), Counter(), random.Random(11), 0
     expected = here(N)

@@ -287,6 +287,7 @@ def questions(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_through_the_command_line(llm, questions, tmp_path):
     data = load_dataset(questions)
     reference = live_run(data, llm, step=InfluenceStep(repeats=1, max_tokens=4))
