@@ -59,7 +59,7 @@ def split(masks: Bools, orders: Ints, values: Floats) -> Split:
     mean_error = error / free
     tested = (without_slots - error) / (k - 1)
     if mean_error > 1e-12 * total:
-        p_value = float(fdtrc(k - 1, free, max(0.0, tested / mean_error)))
+        p_value = float(fdtrc(k - 1, free, max(tested / mean_error, 0.0)))
     else:  # no noise: whatever places explain is there
         p_value = float(tested <= 1e-12 * total)
     by_chance = (k - 1) * mean_error
