@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -46,7 +47,7 @@ class InfluenceAnalysis:
         ``dominance, entropy, entropy_normalised, rank_biased_overlap, n_repeats, noise_quantile,
         n_above_noise, has_ties, correct``; ``influences`` (of its passages, in retrieval order; None where
         none is known); one boolean column per failure mode, ``n_modes``, and
-        ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
+        ``<mode>_by_chance`` for those of `core.influence.definitions.BY_CHANCE`. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
         influence, influence_low, influence_high, influence_rank, best_influence_rank, worst_influence_rank,
@@ -121,6 +122,7 @@ def analyse(
     as_published: bool = False,
     measure: str = ROUGE,
     attribution: Any = None,
+    by_any_change: float = math.nan,
 ) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
@@ -139,6 +141,8 @@ def analyse(
         What influence is, see `core.influence.measures`; what was not measured is undefined.
     attribution : AttributionAnalysis
         That of the same run; only the last two measures need it.
+    by_any_change : float
+        Share of the incorrect answers that any change of the prompt makes correct, NaN where not known.
     """
     by = MEASURES[measure]
     if by.reads_attribution:
@@ -186,7 +190,7 @@ def analyse(
     p.loc[~known, "above_noise"] = pd.NA
     q["n_above_noise"] = pd.array(np.bincount(group, above, n).astype(int), dtype="Int64")
     q.loc[np.isnan(noise), "n_above_noise"] = pd.NA
-    mark_modes(run, q, p, group, by.one_by_one)
+    mark_modes(run, q, p, group, by.one_by_one, by_any_change)
     tested = testable_counts(run, q, group, by.one_by_one)
     analysis = InfluenceAnalysis(
         queries=q,

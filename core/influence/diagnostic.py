@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -97,10 +98,13 @@ def _analyse(diagnosis: Analyses) -> InfluenceAnalysis:
         found: InfluenceAnalysis = diagnosis.at(shared)["influence"]
         return found.labelled(float(settings["influence_threshold"]), bool(settings["as_published"]))
     measure = MEASURES[str(settings["influence"])]
+    losses = diagnosis["losses"] if len(diagnosis.run["arms"]) else None
     return analyse(
         diagnosis.run,
         measure=measure.name,
         attribution=diagnosis["attribution"] if measure.reads_attribution else None,
+        # Of another model, a prompt that is changed says nothing of this one.
+        by_any_change=math.nan if losses is None or losses.model else losses.by_any_change,
     )
 
 
@@ -113,7 +117,7 @@ INFLUENCE = Diagnostic(
     findings=findings,
     finds=FINDS,
     settings=(THRESHOLD, AS_PUBLISHED, MEASURE),
-    reads=("attribution",),
+    reads=("attribution", "losses"),
     needs=(
         Need("passages", "The run has no passages."),
         Need(

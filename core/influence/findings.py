@@ -62,6 +62,7 @@ _WORDINGS = {
         "where one passage carries the answer", NOTE, "dominance", False,
     ),
 }  # fmt: skip
+_AS_ANY_CHANGE = "Any change of the prompt may correct as many answers: filter nothing for this alone."
 FINDS = ("influence_ndcg", *_WORDINGS, *REASONS, "reported_verdicts")
 
 
@@ -143,26 +144,32 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
     for name, wording in _WORDINGS.items():
         mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
         n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
-        depends = not math.isnan(expected)
+        known, depends = not math.isnan(expected), not math.isnan(float(mode["p_value"]))
         # A count that chance gives is tested even where it is 0: which tests there are must not depend on it.
         if not (expected > 0 if depends else n):
             continue
         interval = (float(mode["low"]), float(mode["high"]))
         told = f"in {n:,} of {count(of, 'question')} {wording.sentence}"
-        chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
-        by_chance = f"; {percent(expected / of)} by chance" if depends else ""
+        gives, by = (
+            ("chance alone gives", "by chance")
+            if depends
+            else ("the placebo, tried as often, gives up to", "at most by the placebo")
+        )
+        chance = f"; {gives} {number(expected, '{:.0f}')}" if known else ""
+        by_chance = f"; {percent(expected / of)} {by}" if known else ""
         ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
         harm = LOSS if name == "inert" and name not in untold else wording.harm
-        found.append(
-            Finding(
-                name, f"{told[:1].upper()}{told[1:]}{chance}.", n, of,
-                interval, expected if depends else None,
-                float(mode["p_value"]) if depends else None, graded(harm, interval),
-                MODES[name].advice, tuple(ordered["query_id"]),
-                clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
-                topic="order" if depends else "", reads=wording.reads, fix=wording.fix,
-            )
+        one = Finding(
+            name, f"{told[:1].upper()}{told[1:]}{chance}.", n, of,
+            interval, expected if depends else None,
+            float(mode["p_value"]) if depends else None, graded(harm, interval),
+            MODES[name].advice, tuple(ordered["query_id"]),
+            clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
+            topic="order" if depends else "", reads=wording.reads, fix=wording.fix,
         )  # fmt: skip
+        if known and not depends and n <= expected:
+            one = replace(one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="")
+        found.append(one)
     return found
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import comb
 
 from core.arrays import Bools, Floats, Ints
-from core.influence.definitions import MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.definitions import BY_CHANCE, MODES, ORDER_MODES, PER_PASSAGE
 from core.influence.measured import closed_book_agreement
 from core.run import Run
 from core.stats import poisson_binomial_interval, poisson_binomial_tail, wilson_interval
@@ -29,11 +29,16 @@ _MIN_K = {  # with fewer, the first three and the last three overlap; no order o
 _COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
 
 
-def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool) -> None:
+def mark_modes(
+    run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool, by_any_change: float
+) -> None:
     """Add one boolean column per failure mode to the questions and, where it applies, the passages.
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
     influences, dealt to the question's passages at random, show it; NaN where the question cannot be tested.
+    So does a harmful passage, by ``by_any_change``, the share of incorrect answers that any change of the
+    prompt makes correct. Tried for each of k passages that is 1 - (1 - share)^k at most: as much where one
+    answer changes as easily as another, less where some change with every try and others with none.
     ``q`` and ``p`` as in `core.influence.analysis.InfluenceAnalysis`; ``group`` is the question of each
     passage. Which answers are inert is known only where influence tells what leaving out one passage does.
     """
@@ -51,6 +56,11 @@ def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_o
         q[f"{mode}_by_chance"] = np.where(usable[mode], by_chance, np.nan)
     q["inverted_by_chance"] = q["inverted_by_chance"].where(usable["inverted"])
     p["harmful_passage"] = _harmful(run, q, group)
+    n_tries = np.bincount(group, run.passages["ablated_answer"].notna(), n)
+    is_wrong = ~q["correct"].fillna(True).to_numpy(dtype=bool)
+    corrected = np.where(is_wrong, 1 - (1 - by_any_change) ** n_tries, 0.0)
+    judged = (q["correct"].notna() & _left_out(run, q)).to_numpy() & ~np.isnan(by_any_change)
+    q["harmful_passage_by_chance"] = np.where(judged, corrected, np.nan)
     inert = (q["reason"] == "inert").to_numpy(dtype=bool) & one_by_one
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
     n_gold, n_found = _gold(run, group)
@@ -129,14 +139,15 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
     mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the count that random
     orders of the same influences give, with its middle 95 %, ``expected_low`` and ``expected_high``;
     ``p_value`` of a count at least as high. The last four are NaN where chance cannot produce the mode, or
-    none could be tested.
+    none could be tested; the last is for a harmful passage, whose ``expected`` is a bound.
     """
     rows = []
     for name in MODES:
         n, of = int(q[name].sum()), tested[name]
         row = [name, n, of, *(wilson_interval(n / of, of) if of else (math.nan, math.nan)), *[math.nan] * 4]
-        if name in ORDER_MODES and of:
-            chance = q[f"{name}_by_chance"].dropna().to_numpy()
-            row[5:] = [chance.sum(), *poisson_binomial_interval(chance), poisson_binomial_tail(chance, n)]
+        chance = q[f"{name}_by_chance"].dropna().to_numpy() if name in BY_CHANCE else np.empty(0)
+        if len(chance) and of:
+            row[5:8] = [chance.sum(), *poisson_binomial_interval(chance)]
+            row[8] = poisson_binomial_tail(chance, n) if name in ORDER_MODES else math.nan
         rows.append(row)
     return pd.DataFrame(rows, columns=_COLUMNS)

@@ -14,7 +14,7 @@ from core.influence.definitions import MODES
 from core.influence.metrics import above_noise_by_chance, labels
 from core.socket import REASON, Number
 from core.stats import mean_interval
-from core.text.display import p_text
+from core.text.display import number, p_text
 
 _REPEATS = 19  # the fewest that keep a passage without effect below the noise floor 19 times in 20
 
@@ -42,7 +42,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     rho_interval = mean_interval(rho, lower=-1.0, upper=1.0)
     published = int((labels(rho, analysis.threshold) == "Divergent").sum())
     modes = analysis.modes.set_index("name")
-    tested = modes.dropna(subset="expected")
+    tested = modes.dropna(subset="p_value")
     shown = (
         Number(
             "mean_influence_ndcg", "nDCG by influence", _value(use.mean), n=use.n,
@@ -129,7 +129,9 @@ def _above_noise(analysis: InfluenceAnalysis) -> Number:
 
 def _mode_number(name: str, mode: pd.Series) -> Number:
     """Count of one failure mode, with what chance alone gives where it can produce the mode."""
-    depends, note = not math.isnan(mode["expected"]), ""
+    depends, note = not math.isnan(mode["p_value"]), ""
+    if not depends and not math.isnan(mode["expected"]):
+        note = f"up to {number(mode['expected'], '{:.0f}')} by the placebo, tried as often"
     if depends:
         low, high = int(mode["expected_low"]), int(mode["expected_high"])
         note = f"95 % of random orders give {low} to {high}; {p_text(mode['p_value'])}"

@@ -60,6 +60,7 @@ class Losses:
     them, where that is not the run's own. ``missed_at_most`` answers that are not correct lack a gold passage
     in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying
     all fixes takes, and their seconds by the calls of the run, None where these were not timed.
+    ``by_any_change``: the share of the incorrect answers that the placebo makes correct, NaN where not known.
     """
 
     queries: pd.DataFrame
@@ -76,6 +77,7 @@ class Losses:
     missed_at_most: int
     n_known_evidence: int
     to_try: tuple[int, float | None]
+    by_any_change: float
 
     @property
     def n(self) -> int:
@@ -162,6 +164,7 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         missed_at_most=int(evidence.eq("not in the prompt").sum()),
         n_known_evidence=int((evidence.notna() & evidence.ne("not known")).sum()),
         to_try=_to_try(run),
+        by_any_change=ladders.by_any_change(base, placebo),
     )
 
 

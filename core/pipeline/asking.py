@@ -61,13 +61,13 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class _Batch:
-    """Requests sent together; ``found`` has all completions of the `Asker.ask`, ``n_new`` counts its own."""
+    """Requests sent together: ``found`` has all completions of the `Asker.ask`, some ``answered`` by it."""
 
     requests: dict[str, Request]
     found: dict[str, Completion]
     tell: Callable[[str], object]
     last_answer: float = field(default_factory=lambda: time.monotonic())
-    n_new: int = 0
+    answered: bool = False
 
     def missing(self) -> list[str]:
         return [key for key in self.requests if key not in self.found]
@@ -75,7 +75,7 @@ class _Batch:
     def take(self, key: str, completion: Completion) -> None:
         self.found[key] = completion
         self.last_answer = time.monotonic()
-        self.n_new += 1
+        self.answered = True
 
 
 class Asker:
@@ -260,7 +260,7 @@ class Asker:
                 # No wait that the server asks for may exceed the budget.
                 over_budget = time.monotonic() - batch.last_answer + pause > self.retry.budget
                 if tries >= self.retry.attempts or over_budget or (trial and self._is_down):
-                    self._is_down = self._is_down or not batch.n_new
+                    self._is_down = self._is_down or not batch.answered
                     return self._give_up(batch, error)
             except BackendError as error:
                 return self._give_up(batch, error)

@@ -306,7 +306,7 @@ class _Cluster:
             ticket: {key: self._found[key] for key in keys if key in self._found}
             for ticket, keys in report.wanted.items()
         }
-        one.talks, one.letter = True, Letter(found=found, answered=self._job.answered())
+        one.talks, one.letter = True, Letter(self._job.answered(), found=found)
         parts = [part for part in report.parts if all(query_id in one.ids for query_id in part.ids)]
         for part in parts:
             for query_id in part.ids:
@@ -335,10 +335,10 @@ class _Cluster:
             if not one.talks:
                 continue
             share = None if self._job.stop.is_set() or self._told_to_stop else self._share(one)
-            letter = one.letter or Letter(answered=self._job.answered())
+            letter = one.letter or Letter(self._job.answered())
             if share is not None or one.ids or letter.found:
                 one.talks, one.letter = False, None
-                sent = Letter(share, letter.found, letter.answered)
+                sent = Letter(letter.answered, share, letter.found)
                 self._replies[one.actor.turn.remote(sent)] = _Reply(at, True)
 
     def _share(self, one: _Held) -> Share | None:

@@ -275,7 +275,7 @@ def measure_speed(llm: LLM, step: StepCalls, cache: CompletionCache | None = Non
     keys = [request_key(llm, call.request) for call in calls]
     requests = {key: call.request for key, call in zip(keys, calls, strict=True)}
     found = cache.get_many(keys) if cache is not None else {}
-    for some in (keys[:1], keys[1:]):
+    for some in (keys[:1], keys):
         new = [key for key in dict.fromkeys(some) if key not in found]
         for key, completion in zip(new, llm.generate([requests[key] for key in new]), strict=True):
             if completion.error:

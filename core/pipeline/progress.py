@@ -63,15 +63,14 @@ class Progress:
     def seconds_left(self) -> float | None:
         """Seconds left at this rate; None where the rate is."""
         rate = self.rate
-        return (self.total - self.done) / rate if rate else None
+        return None if rate is None else (self.total - self.done) / rate
 
     def line(self) -> str:
         """Return one line for a terminal."""
         text = f"{self.done:,} of {self.total:,} {self.unit}"
-        rate, left = self.rate, self.seconds_left
-        if rate is not None and left is not None:
+        if (rate := self.rate) is not None:
             speed = f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"
-            text += f", {speed}, {duration(left)} left"
+            text += f", {speed}, {duration((self.total - self.done) / rate)} left"
         return f"{text} · {self.what}" if self.what else text
 
 

@@ -366,7 +366,8 @@ class _Drive:
     def go(self, on_part: Callable[[Run], object] | None, on: Executor) -> Run:
         if not self._todo and self._before.get("complete"):
             return self._given
-        self._n_calls = self._count_calls() if self._progress is not None else 0
+        if self._progress is not None:
+            self._n_calls = self._count_calls()
         if not self._n_calls:
             self._tell()
         job = Job(

@@ -36,9 +36,9 @@ class Letter:
     ``answered``: whether the model has ever answered anybody.
     """
 
+    answered: bool
     share: Share | None = None
     found: Mapping[int, Mapping[str, Completion]] = field(default_factory=dict)
-    answered: bool = False
 
 
 @dataclass(slots=True)

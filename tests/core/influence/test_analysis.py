@@ -201,6 +201,29 @@ def test_harmful_passage_and_missed_evidence():
     assert {name: analysis.testable[name] for name in tested} == tested
 
 
+def test_how_many_harmful_passages_the_placebo_would_give_at_most():
+    run = make(
+        [[1, 0, 0]] * 4,
+        query={
+            "answer": ["Rome", "Paris", "I don't know", "Rome"],
+            "answer_status": ["answered", "answered", "abstained", "answered"],
+            "reference_answers": [["Paris"]] * 4,
+        },
+        passage={"ablated_answer": ["Paris", "Rome", "Rome"] * 3 + ["Rome", "Rome", None]},
+    )
+    found = analyse(run, by_any_change=0.1)
+    # Three tries and two; a correct answer cannot be corrected; an abstention is not incorrect.
+    assert found.queries["harmful_passage_by_chance"].tolist() == pytest.approx(
+        [1 - 0.9**3, 0, math.nan, 1 - 0.9**2], nan_ok=True
+    )
+    row = found.modes.set_index("name").loc["harmful_passage"]
+    assert (row["n"], row["of"], row["expected"]) == (1, 3, pytest.approx(0.271 + 0.19))
+    assert (row["expected_low"], row["expected_high"]) == (0, 2) and math.isnan(row["p_value"])
+    unknown = analyse(run)
+    assert unknown.queries["harmful_passage_by_chance"].isna().all()
+    assert math.isnan(unknown.modes.set_index("name").loc["harmful_passage", "expected"])
+
+
 def test_a_wrong_count_of_gold_passages_says_nothing_of_what_was_missed():
     """Two are retrieved of the one that there is: not counted, as on Retrieval quality. Of none nothing is missed."""
     run = make([[1, 0]] * 3, query={"n_gold": [1, 3, 0]}, passage={"is_gold": [True, True] * 2 + [False] * 2})

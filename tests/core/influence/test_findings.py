@@ -274,6 +274,27 @@ def test_a_mode_that_chance_can_give_is_tested_even_where_it_is_not_found():
     assert _modes(counted("inert", 0, 4)) == []
 
 
+def test_a_harmful_passage_is_told_beside_what_the_placebo_corrects_as_often():
+    (finding,) = _modes(counted("harmful_passage", 2, 4, expected=1.9))
+    told = "n 2 of 4 questions leaving out one passage makes an incorrect answer correct"
+    assert finding.sentence == f"I{told}; the placebo, tried as often, gives up to 2."
+    assert finding.clause == f"i{told} (30–70 %; 48 % at most by the placebo)"
+    assert (finding.tone, finding.fix, finding.advice) == (
+        BAD, "distractors:remove", MODES["harmful_passage"].advice
+    )  # fmt: skip
+    assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
+    # As many as any change of the prompt: nothing to filter a passage for.
+    (finding,) = _modes(counted("harmful_passage", 2, 4, expected=2.0))
+    assert finding.sentence == f"I{told}; the placebo, tried as often, gives up to 2."
+    assert (finding.tone, finding.fix, finding.clause) == (UNCLEAR, "", "")
+    assert (
+        finding.advice
+        == "Any change of the prompt may correct as many answers: filter nothing for this alone."
+    )
+    assert finding.query_ids == ("q1", "q0")
+    assert _modes(counted("harmful_passage", 0, 4, expected=2.0)) == []
+
+
 def test_modes_without_chance_are_findings_when_seen():
     run = make(
         [[0.9, 0.05, 0.05], [0.85, 0.1, 0.05], [0.3, 0.2, 0.1]],

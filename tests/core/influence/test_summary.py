@@ -125,12 +125,21 @@ def test_a_failure_mode_with_and_without_a_chance_to_come_about():
     assert tested.note == "95 % of random orders give 0 to 2; p = 0.031"
     not_tested = _mode_number("inert", pd.Series(row | dict.fromkeys(list(row)[2:], math.nan)))
     assert (not_tested.text, not_tested.chance, not_tested.note) == ("8 of 10", None, "")
-    for name, one in (("inverted", tested), ("inert", not_tested)):
+    bound = _mode_number("harmful_passage", pd.Series(row | {"expected": 2.6, "p_value": math.nan}))
+    assert (bound.text, bound.chance, bound.note) == (
+        "8 of 10",
+        None,
+        "up to 3 by the placebo, tried as often",
+    )
+    for name, one in (("inverted", tested), ("inert", not_tested), ("harmful_passage", bound)):
         assert (one.key, one.title, one.define) == (f"n_{name}", MODES[name].title, name)
         assert (one.cases, one.place) == (f"queries.{name}:True", "row")
 
 
 def test_only_modes_that_were_tested_have_a_chance():
+    wrong = {"answer": ["Rome"], "answer_status": ["answered"], "reference_answers": [["Paris"]]}
+    found = summary(analyse(make([[0.4, 0.3, 0.2]], query=wrong), by_any_change=0.5))
+    assert found["failure_modes_by_chance"] == found["failure_modes_p_value"] == {}
     found = summary(analyse(make([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])))
     # One order of four in 24 is the reverse one.
     assert found["failure_modes_by_chance"] == {"inverted": pytest.approx(2 / 24)}

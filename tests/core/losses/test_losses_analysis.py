@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from core.diagnosis import Diagnosis
 from core.losses.ladder import ABSENT, DOUBTFUL, GROUNDED, READING, UNKNOWN
 from core.run import Run
 from tests.core.losses.losses_runs import (
@@ -54,6 +56,30 @@ def test_only_another_model_than_the_runs_is_named():
     assert losses_of(other.derive(queries=no_references)).model == "larger"
     # Nothing of what it answered is left.
     assert losses_of(other.derive(arms=other["arms"].iloc[:0])).model == ""
+
+
+def test_what_the_placebo_corrects_is_what_harmful_passages_are_compared_with():
+    wrong = Asked(
+        [*other_texts(1, 2), ("g", gold_text(1))], ("g",), question=QUESTION, answer="It was Parker."
+    )
+    run = run_of([wrong, wrong, wrong], model())
+    without = run.passages.assign(ablated_answer=["Unwin", "Parker", "Parker"] * 3)
+    run = run.derive(passages=without)
+
+    def influence(by):
+        arms = tried(run, by)["arms"]
+        arms.loc[arms["arm"].eq("placebo"), "answer"] = ["It was Unwin.", "It was Parker.", "Who knows?"]
+        facts = tried(run, by).manifest["steps"]
+        diagnosis = Diagnosis(run.derive({"steps": facts}, arms=arms))
+        found = diagnosis["influence"].queries
+        return diagnosis["losses"].by_any_change, found["harmful_passage_by_chance"].tolist()
+
+    # One of three: three tries correct an answer with 1 - (2/3)^3.
+    assert influence(model()) == (pytest.approx(1 / 3), [pytest.approx(19 / 27)] * 3)
+    # Another model was asked to try the fixes: that says nothing of this one.
+    assert np.isnan(influence(model("larger"))[1]).all()
+    # Nothing was tried.
+    assert Diagnosis(run)["influence"].queries["harmful_passage_by_chance"].isna().all()
 
 
 def test_what_trying_the_fixes_takes_is_told_by_the_questions_with_passages():

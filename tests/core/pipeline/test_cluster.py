@@ -147,7 +147,8 @@ def test_workers_give_the_tables_of_this_process(ray, tmp_path):
         assert same_tables(found[-1], expected)
     costs = [{k: v for k, v in one.manifest["cost"].items() if k != "seconds"} for one in [expected, *found]]
     assert all(cost == costs[0] for cost in costs)
-    assert len({pid for _, _, pid in calls(tmp_path)} - {os.getpid()}) >= 3
+    # Not in this process: in one of the first run, and in at least one of the three others.
+    assert len({pid for _, _, pid in calls(tmp_path)} - {os.getpid()}) >= 2
 
 
 # As a user's: nothing but Ray is on the cluster, the engine and the model come with the run.

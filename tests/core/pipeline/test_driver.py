@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,9 @@ import pytest
 
 import core
 from core.errors import BackendError
+from core.llm import CompletionCache
 from core.pipeline import ModelChoice, RetryPolicy, fill
-from core.pipeline.cluster import Place, _Cluster, _in_workers, _Opener, _opener, _RowsOf, executor
+from core.pipeline.cluster import Place, _Cluster, _in_workers, _Opener, _opener, _Reply, _RowsOf, executor
 from core.pipeline.worker import Report
 from core.run import Run
 from tests.core.pipeline.test_executing import Ask, run_of
@@ -107,6 +109,27 @@ def test_a_question_that_ends_its_worker_three_times_is_given_up(parallel, n_dea
         assert together == ("q0", "q1", "q2", "q3", "q4", "q5")
         assert all(len(ids) == 1 for ids in alone)
     assert ray.killed == ray.opened
+
+
+def test_a_cancel_stops_the_workers_and_keeps_what_they_have_answered():
+    told, heard = threading.Event(), []
+
+    class Telling(MortalRay):
+        def _start(self, worker):
+            stop = worker.stop
+            worker.stop = lambda: (stop(), told.set())
+            return super()._start(worker)
+
+    def answer(_):
+        if llm.calls > 3:
+            heard.append(told.wait(10))
+        return "1"
+
+    llm = ScriptedLLM(answer)
+    found = work(Telling(2), 60, llm, Place("ray", 2), cancelled=lambda: llm.calls > 3)
+    assert heard and all(heard)  # those that were answering learned of it, and ended what they had begun
+    assert len(asked(found)) == llm.calls < 60
+    assert not found.manifest["steps"]["ask"]["complete"]
 
 
 def test_a_worker_that_cannot_start_ends_the_run():
@@ -268,6 +291,23 @@ def test_a_worker_is_answered_while_it_holds_questions():
     one.talks, one.ids = True, {}
     drive._write()  # nothing is left for it
     assert len(sent) == 1 and one.talks
+
+
+def test_a_worker_that_has_not_reported_holds_up_none_that_has():
+    drive, waits = drive_of(8, workers=3), [["a"], ["b"]]
+
+    def wait(refs, num_returns, timeout):
+        done = waits.pop(0)
+        return done, [ref for ref in refs if ref not in done]
+
+    reports = {"a": Report(idle=True), "b": Report()}
+    drive._ray = SimpleNamespace(
+        wait=wait, get=lambda refs: [reports[ref] for ref in refs], exceptions=MortalRay.exceptions
+    )
+    drive._job.asker.cache = CompletionCache()
+    drive._replies = {ref: _Reply(at, True) for at, ref in enumerate("abc")}
+    assert drive._heard([]) == [(0, reports["a"]), (1, reports["b"])]
+    assert drive._replies == {"c": _Reply(2, True)}
 
 
 def test_a_question_of_a_worker_that_died_is_asked_alone():

@@ -128,6 +128,9 @@ def test_questions_that_the_cache_answered_count_in_neither_number():
     fill(run_of(5), Ask(unknown=True), llm=llm, cache=cache, progress=lambda *told: seen.append(told))
     assert [one.messages[0].content for one in llm.requests] == ["q1", "q3"]
     # Told at the start, and with each question when it is answered and when it is finished.
+    one = []
+    fill(run_of(1), Ask(), llm=llm, progress=lambda *told: one.append(told))
+    assert one == [(1, 1, "question 1 of 1")]  # in calls, where their number is known
     assert seen == [
         (0, 5, "question 1 of 5"),
         (0, 5, "question 1 of 5, 1 call answered, 1 from the cache"),

@@ -24,11 +24,9 @@ def one_worker(step=None, llm=None, threads=1, ahead=False, listened=False):
 def reports(worker, n, answered=False, run=None):
     """What a worker reports until it has no question left; the cache knows nothing of what it looks up."""
     share = Share(tuple(f"q{i}" for i in range(n)), run or (lambda: run_of(n)))
-    found = [worker.turn(Letter(share, answered=answered))]
+    found = [worker.turn(Letter(answered, share))]
     while not found[-1].idle:
-        found.append(
-            worker.turn(Letter(found={ticket: {} for ticket in found[-1].wanted}, answered=answered))
-        )
+        found.append(worker.turn(Letter(answered, found={ticket: {} for ticket in found[-1].wanted})))
     return found
 
 
@@ -135,10 +133,10 @@ def test_a_worker_that_is_stopped_abandons_what_waits():
     llm = ScriptedLLM(lambda _: "1")
     worker = one_worker(llm=llm)
     worker.ready()
-    first = worker.turn(Letter(Share(("q0", "q1", "q2"), lambda: run_of(3))))
+    first = worker.turn(Letter(False, Share(("q0", "q1", "q2"), lambda: run_of(3))))
     assert len(first.wanted) == 1 and not first.idle  # it waits for what the cache has
     worker.stop()
-    last = worker.turn(Letter())
+    last = worker.turn(Letter(False))
     assert (last.idle, last.parts, last.returned, last.error, llm.calls) == (True, [], [], None, 0)
 
 

@@ -19,6 +19,13 @@ def test_rate_and_time_left():
     assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left · question 1 of 4"
 
 
+def test_what_took_no_time_has_no_rate():
+    progress = Progress(lambda: 3.0)
+    progress.update(5, 20, "from a file")
+    assert (progress.rate, progress.seconds_left) == (None, None)
+    assert progress.line() == "5 of 20 calls · from a file"
+
+
 def test_a_call_that_is_waited_for_slows_the_rate():
     now = [0.0]
     progress = Progress(lambda: now[0])

@@ -62,10 +62,12 @@ def test_answers_to_one_conversation_are_read_together(monkeypatch):
     plain = llm.score
     monkeypatch.setattr(llm, "score", lambda *pairs: parts.append(len(pairs[1])) or plain(*pairs))
     calls, _ = calls_of(llm, CompletionCache())
-    turns = [(Message("user", "long passage"),)] * 40 + [(Message("user", str(n)),) for n in range(20)]
-    calls.score(turns, [f"claim {n}" for n in range(60)])
+    long, others = [(Message("user", "long passage"),)], [(Message("user", str(n)),) for n in range(20)]
+    calls.score(long * 40 + others, [f"claim {n}" for n in range(60)])
     # A part of any size would read the passage more than once.
     assert parts == [40, 16, 4]
+    calls.score(others[:15] + long * 2 + others[15:], [f"other claim {n}" for n in range(22)])
+    assert parts[3:] == [17, 5]
 
 
 def test_all_can_be_read_in_one_call_and_none_where_all_are_known(monkeypatch):

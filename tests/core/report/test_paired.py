@@ -10,6 +10,7 @@ from core.answers.diagnostic import ANSWERS
 from core.attribution.diagnostic import ATTRIBUTION
 from core.diagnosis import Diagnosis
 from core.influence.diagnostic import INFLUENCE
+from core.losses.diagnostic import LOSSES
 from core.report.compare import sides_of
 from core.report.paired import (
     answer,
@@ -188,7 +189,10 @@ def test_what_the_number_of_passages_moves_is_marked_and_not_in_the_answer():
 
 
 def test_a_run_of_one_question_has_as_many_passages_for_it_as_one_of_two():
-    runs = (Diagnosis(make_run(signs), diagnostics=[ATTRIBUTION, INFLUENCE]) for signs in (".", ".."))
+    runs = (
+        Diagnosis(make_run(signs), diagnostics=[ANSWERS, LOSSES, ATTRIBUTION, INFLUENCE])
+        for signs in (".", "..")
+    )
     (both,) = pairs_of(sides_of([*runs]))
     assert len(both.differences) == 3 and not any(one.moved_by_passages for one in both.differences)
 

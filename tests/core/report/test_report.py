@@ -19,6 +19,7 @@ from core.cli.app import main
 from core.diagnosis import Diagnosis
 from core.diagnostics import DIAGNOSTICS
 from core.influence.diagnostic import INFLUENCE
+from core.losses.diagnostic import LOSSES
 from core.report.page import report_html
 from core.report.svg import figure_html
 from core.retrieval_quality.diagnostic import RETRIEVAL_QUALITY
@@ -78,7 +79,7 @@ def hostile_run(text=HOSTILE, n=3):
 
 def small(run):
     """A few diagnostics: the report loops over whichever there are."""
-    return Diagnosis(run, diagnostics=[ANSWERS, ATTRIBUTION, INFLUENCE, RETRIEVAL_QUALITY])
+    return Diagnosis(run, diagnostics=[ANSWERS, LOSSES, ATTRIBUTION, INFLUENCE, RETRIEVAL_QUALITY])
 
 
 def test_no_text_of_the_data_acts():
@@ -319,6 +320,6 @@ def test_marks_at_one_place_are_drawn_once():
 @pytest.mark.slow
 def test_5000_questions_make_a_file_that_can_be_sent():
     """With the figures that have a mark for each question or passage; all diagnostics: 0.3 MB, a minute."""
-    shown = [ANSWERS, ATTRIBUTION, INFLUENCE, CLAIMS]
+    shown = [ANSWERS, LOSSES, ATTRIBUTION, INFLUENCE, CLAIMS]
     data = report_html(Diagnosis(tiled(5_000), diagnostics=shown))
     assert b"<svg" in data and len(data) < 1_000_000

@@ -43,10 +43,10 @@ def test_what_is_forbidden_is_never_drawn():
 
 
 class Letters:
-    """A tokenizer of letters: token 97 is "a"; 0 is its end token, 1 its padding."""
+    """A tokenizer of letters: token 97 is "a"; 0 is its end token, 1 its padding, 2 begins a turn."""
 
     def decode(self, tokens, skip_special_tokens):
-        return "".join(chr(token) for token in tokens if token > 1)
+        return "".join(chr(token) for token in tokens if token > 2 or not skip_special_tokens)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,8 @@ class Letters:
         ("ab", None, (), ("ab", "length", 2, 2)),
         ("ab\0", None, (), ("ab", "stop", 2, 2)),
         ("ab\0\1\1", None, (), ("ab", "stop", 2, 2)),
+        # A mark of the model's own is no text of the answer.
+        ("a\2b\0", None, (), ("ab", "stop", 3, 3)),
         (" ab\n", 4, ("\n",), ("ab", "stop", 4, 3)),
         # The batch went on; what it was padded with is not counted.
         (" ab\n\1\1", 4, ("\n",), ("ab", "stop", 4, 3)),

@@ -260,10 +260,22 @@ def test_why_a_schema_cannot_be_followed(llm):
         Grammars(llm._tokenizer, llm._tokenizer.eos_token_id).guide('{"type": "nonsense"}')
 
 
+def test_of_a_long_reason_the_first_line_is_told(llm, monkeypatch):
+    import outlines_core
+
+    def fails(*_):
+        raise ValueError("too many states\n  at state 7")
+
+    monkeypatch.setattr(outlines_core, "Index", fails)
+    with pytest.raises(InputError, match=r"to this JSON Schema: too many states\.$"):
+        Grammars(llm._tokenizer, llm._tokenizer.eos_token_id).guide('{"type": "string"}')
+
+
+@pytest.mark.parametrize("prompts", [[[5, 9, 4], [7, 8]], [[5, 9, 4], [7]]])  # of one token nothing is kept
 @torch.inference_mode()
-def test_a_model_may_return_the_logits_of_all_tokens(llm):
+def test_a_model_may_return_the_logits_of_all_tokens(llm, prompts):
     pairs = [(0, [1, 2]), (1, [3])]
-    read = Prompts(llm._ready(), [[5, 9, 4], [7, 8]], 0, "cpu")
+    read = Prompts(llm._ready(), prompts, 0, "cpu")
     expected = read.answer_logprobs(pairs)
     read._accepted = read._accepted.keys() - {"logits_to_keep"}
     for found, wanted in zip(read.answer_logprobs(pairs), expected, strict=True):
@@ -317,6 +329,21 @@ def test_whether_the_hub_offers_a_model_or_it_was_downloaded_before(monkeypatch)
     assert loading.ask_hub("some/model", "some/model") is False
 
 
+@pytest.mark.parametrize("offered", [True, False])
+def test_what_the_hub_does_not_offer_is_not_looked_for_there(monkeypatch, offered):
+    asked = []
+
+    def load(source, name, *, local):
+        asked.append((source, name, local))
+        raise BackendError("far enough")
+
+    monkeypatch.setattr(loading, "ask_hub", lambda *_: offered)
+    monkeypatch.setattr(loading, "load_tokenizer", load)
+    with pytest.raises(BackendError, match="far enough"):
+        open_llm("embedded", "some/model")
+    assert asked == [("some/model", "some/model", not offered)]
+
+
 def test_weights_that_cannot_be_read_are_one_sentence(tmp_path):
     broken = open_llm("embedded", tiny_model(tmp_path))
     (tmp_path / "model.safetensors").unlink()
@@ -329,8 +356,8 @@ def test_control_marks_in_a_text_are_spelled_apart(llm):
 
 
 def test_a_mark_of_one_letter_cannot_be_spelled_apart():
-    tokenizer = SimpleNamespace(added_tokens_decoder={}, all_special_tokens=["#", "<|x|>"])
-    assert ChatFormat(tokenizer, "m")._plain("a#b<|x|>") == "a#b< |x|>"
+    tokenizer = SimpleNamespace(added_tokens_decoder={}, all_special_tokens=["#", "<>", "<|x|>"])
+    assert ChatFormat(tokenizer, "m")._plain("a#b<|x|><>") == "a#b< |x|>< >"
 
 
 def test_an_answer_is_complete_once_and_for_all():

@@ -209,6 +209,8 @@ def test_of_a_back_end_with_one_passage(llm):
 def test_nothing_for_a_prompt_that_differs_in_more_than_a_part(llm):
     found = llm.screen(asked(PASSAGES), [asked(PASSAGES[:2]), asked(PASSAGES, "Who?")], ["Paris"])
     assert [of[0] is None for of in found] == [False, False, True]
+    # With nothing to compare, the prompt itself need not be read.
+    assert llm.screen(asked(PASSAGES), [asked(PASSAGES, "Who?")], ["Paris"]) == [[None], [None]]
 
 
 def test_nothing_for_what_does_not_fit(llm):
