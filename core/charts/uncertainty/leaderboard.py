@@ -51,7 +51,9 @@ def estimator_leaderboard(analysis: UncertaintyAnalysis) -> go.Figure:
         )  # fmt: skip
     low = min(0.45, float(data["auroc_low"].min()), float(data["auroc"].min()))
     figure.update_xaxes(range=[low - 0.02, 1.02], dtick=0.1)
-    theme.name_rows(figure, [theme.safe_text(title, 60).replace(", ", ",<br>") for title in data["title"]])
+    # Cut at its commas before a long name is wrapped elsewhere.
+    names = [",<br>".join(theme.safe_text(part, 60) for part in str(t).split(", ")) for t in data["title"]]
+    theme.name_rows(figure, names)
     return figure
 
 
