@@ -17,6 +17,8 @@ def test_rate_and_time_left():
     progress.update(5, 20, "question 1 of 4")
     assert (progress.rate, progress.seconds_left, progress.share) == (0.5, 30.0, 0.25)
     assert progress.line() == "5 of 20 calls, 2.0 s each, 30 s left · question 1 of 4"
+    now[0] = 12.5
+    assert progress.line() == "5 of 20 calls, 2.1 s each, 32 s left · question 1 of 4"
 
 
 def test_what_took_no_time_has_no_rate():

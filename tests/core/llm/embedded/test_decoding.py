@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import torch
 
 from core.llm import Request
-from core.llm.embedded.decoding import gumbel_scores, to_completion
+from core.llm.embedded.decoding import Ending, gumbel_scores, to_completion
 
 
 def draws(top_p, n=4000, temperature=1.0):
@@ -47,6 +48,15 @@ class Letters:
 
     def decode(self, tokens, skip_special_tokens):
         return "".join(chr(token) for token in tokens if token > 2 or not skip_special_tokens)
+
+
+@pytest.mark.parametrize(
+    ("stop", "ended"), [((), False), (("b",), True), (("\2",), False), (("c", "ab"), True)]
+)
+def test_an_answer_ends_at_its_own_text_not_at_a_mark_of_the_model(stop, ended):
+    row = [[ord(letter) for letter in "a\2b"]]
+    ending = Ending(Letters(), [Request((), stop=stop)], [None], 0)
+    assert ending(torch.tensor(row), None).tolist() == [ended] and ending.lengths == [3 if ended else None]
 
 
 @pytest.mark.parametrize(

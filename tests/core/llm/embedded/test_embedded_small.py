@@ -360,6 +360,15 @@ def test_a_mark_of_one_letter_cannot_be_spelled_apart():
     assert ChatFormat(tokenizer, "m")._plain("a#b<|x|><>") == "a#b< |x|>< >"
 
 
+@pytest.mark.parametrize(("width", "words"), [(32, 1), (33, 2), (64, 2)])
+def test_there_is_room_for_every_token_of_the_model(width, words):
+    sizes = []
+    guide = SimpleNamespace(write_mask_into=lambda at, size, each: sizes.append((size, each)))
+    allowed = Guided(guide, end=width - 1).allowed(width)
+    assert sizes == [(words, 4)]
+    assert allowed.tolist() == [False] * (width - 1) + [True]  # a guide that allows nothing ends the answer
+
+
 def test_an_answer_is_complete_once_and_for_all():
     said = []
     guide = SimpleNamespace(advance=lambda token, **_: said.append(token), is_finished=lambda: False)

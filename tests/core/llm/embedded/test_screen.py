@@ -119,6 +119,11 @@ def test_exact_with_one_passage():
     assert found == pytest.approx(exact(model, (4, 33), ANSWERS[0]), abs=1e-4)
 
 
+def test_nothing_for_a_prompt_that_lacks_its_end():
+    found = Screen(model_of("Llama"), "cpu").scores(PROMPT, [PROMPT[:-2]], ANSWERS[:1])
+    assert found == [[None], [None]]
+
+
 def test_exact_where_everything_behind_the_gap_is_read_again(monkeypatch):
     monkeypatch.setattr(screen, "_AGAIN", len(PROMPT))
     model = model_of("Llama", layers=3)
