@@ -31,7 +31,7 @@ from core.llm.types import Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, prompt_of, questions_of
 from core.pipeline.sampling import sampled
-from core.pipeline.steps import Call, ModelChoice, Option, Step, StepPlan, StepWork
+from core.pipeline.steps import Call, Option, Step, StepPlan, StepWork
 from core.run import Run
 from core.text import answer_status
 from core.text.display import count
@@ -64,6 +64,7 @@ class AttributionStep(Step):
     title: ClassVar[str] = "Measure random subsets of the passages"
     noun: ClassVar[str] = "question"
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"ablations": (), "ablated_claims": ()}
+    needs_llm = True
     takes_function: ClassVar[bool] = True
 
     masks: Annotated[
@@ -85,15 +86,6 @@ class AttributionStep(Step):
 
     def __post_init__(self) -> None:
         check_ranges(self, RANGES)
-
-    @property
-    def needs_llm(self) -> bool:
-        """A model reads or answers."""
-        return True
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model to call: that of the answers."""
-        return live
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work, with the prompt that the run was answered with."""

@@ -23,7 +23,7 @@ from core.llm.prompts import DEFAULT_STYLE, STYLES, leave_one_out, prompt_style
 from core.llm.types import Message, Request
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import Call, ModelChoice, Option, PlanChoice, Step, StepPlan, StepWork
+from core.pipeline.steps import Call, Option, PlanChoice, Step, StepPlan, StepWork
 from core.run import Run
 from core.text.display import count
 
@@ -62,6 +62,7 @@ class LikelihoodStep(Step):
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "passages": (ANSWER, REFERENCE, "approximate_drop", "screened_drop")
     }
+    needs_llm = True
 
     style: str = DEFAULT_STYLE
     exactness: Annotated[
@@ -79,15 +80,6 @@ class LikelihoodStep(Step):
         if self.exactness not in dict(CHOICES):
             known = ", ".join(dict(CHOICES))
             raise InputError(f"exactness must be one of {known}, got {self.exactness!r}.")
-
-    @property
-    def needs_llm(self) -> bool:
-        """A model reads the answers."""
-        return True
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model to call: that of the answers."""
-        return live
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work, with the prompt that the run was answered with."""

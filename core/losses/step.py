@@ -21,7 +21,6 @@ from core.pipeline.sampling import sampled
 from core.pipeline.steps import (
     Answered,
     Call,
-    ModelChoice,
     Option,
     Step,
     StepPlan,
@@ -61,6 +60,7 @@ class LossesStep(Step):
     title: ClassVar[str] = "Try the fixes"
     noun: ClassVar[str] = "call"
     fills: ClassVar[Mapping[str, tuple[str, ...]]] = {"arms": ()}
+    needs_llm = True
     takes_function: ClassVar[bool] = True
 
     alone: Annotated[
@@ -78,15 +78,6 @@ class LossesStep(Step):
         wrong = next((name for name in names if names.count(name) > 1 or name in (ALONE, AS_IT_IS)), None)
         if wrong is not None or not names:
             raise InputError(f"arms must have names of their own, not {ALONE} or {AS_IT_IS}, got {names!r}.")
-
-    @property
-    def needs_llm(self) -> bool:
-        """A model answers."""
-        return True
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model to call: that of the answers."""
-        return live
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work, with the prompt that the run was answered with."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,24 +12,21 @@ import pandas as pd
 from core.llm.types import Completion
 from core.pipeline.asking import Asker
 from core.pipeline.rows import AskedQuestion, Rows, questions_of
-from core.pipeline.steps import Answered, Call, ModelChoice, StepPlan, StepWork, options_of
+from core.pipeline.steps import Answered, Call, Step, StepPlan, StepWork, options_of
 from core.rows import is_among
 from core.run import Run
 
 Answers = Mapping[tuple[str, int], Completion]
 
 
-class PerQuestion(ABC):
+class PerQuestion(Step):
     """Base class of such a step; a subclass is a frozen dataclass, see `core.pipeline.steps.Step`.
 
     ``kinds`` describes its calls. ``grows`` names options that only say how much is asked: rows made with
     less are kept, in ``question.filled``. ``apart``, `tell` and `hear`: see `core.pipeline.steps.StepWork`.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
     noun: ClassVar[str] = "call"
-    fills: ClassVar[Mapping[str, tuple[str, ...]]]
     kinds: ClassVar[Mapping[str, str]] = {}
     grows: ClassVar[tuple[str, ...]] = ()
 
@@ -50,10 +47,6 @@ class PerQuestion(ABC):
     def needs_llm(self) -> bool:
         """Whether it calls a language model."""
         return True
-
-    def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model to call: that of the answers."""
-        return live if self.needs_llm else None
 
     @abstractmethod
     def calls(self, question: AskedQuestion) -> Sequence[Call]:

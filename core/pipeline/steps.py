@@ -169,8 +169,8 @@ class Step(Protocol):
 
     ``name`` is that of the diagnostic and of its facts in ``manifest["steps"]``, ``title`` stands on screen.
     ``noun`` is the unit of progress, singular: "call" where `StepWork.plan` knows the calls, else "answer" …
-    ``fills`` are the cells it fills, by table: column names, or an empty tuple for whole rows. A step that
-    calls no model subclasses it for the defaults.
+    ``fills`` are the cells it fills, by table: column names, or an empty tuple for whole rows.
+    Subclass it for the defaults.
     """
 
     name: ClassVar[str]
@@ -184,8 +184,8 @@ class Step(Protocol):
         return False
 
     def model(self, live: ModelChoice) -> ModelChoice | None:
-        """Return the model to call, given the one that answers questions; None where there is none."""
-        return None
+        """Return the model to call, by default the one that answers questions; None where it calls none."""
+        return live if self.needs_llm else None
 
     def open(self, run: Run, asker: Asker) -> StepWork:
         """Return the step at work on a run, without a call yet; its facts there are of the same settings."""
