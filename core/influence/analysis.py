@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +21,7 @@ from core.influence.metrics import (
     expected_rbo,
     labels,
 )
-from core.influence.modes import mark_modes, mode_counts, testable_counts
+from core.influence.modes import AgainstPlacebo, against_placebo, mark_modes, mode_counts, testable_counts
 from core.influence.ndcg import OrderOfUse, ndcg_p_values, ndcg_rows, order_of_use
 from core.run import Run
 from core.socket import Definition
@@ -47,7 +46,7 @@ class InfluenceAnalysis:
         ``dominance, entropy, entropy_normalised, rank_biased_overlap, n_repeats, noise_quantile,
         n_above_noise, has_ties, correct``; ``influences`` (of its passages, in retrieval order; None where
         none is known); one boolean column per failure mode, ``n_modes``, and
-        ``<mode>_by_chance`` for those of `core.influence.definitions.BY_CHANCE`. NaN where undefined.
+        ``<mode>_by_chance`` for modes that depend on the order. NaN where undefined.
     passages : DataFrame
         One row per passage: ``query_id, passage_id, retrieval_rank, retrieval_order, retrieval_score,
         influence, influence_low, influence_high, influence_rank, best_influence_rank, worst_influence_rank,
@@ -63,8 +62,8 @@ class InfluenceAnalysis:
     testable : Mapping[str, int]
         For each failure mode, the number of questions whose data could show it: a mode that no question could
         show was not tested; that is not the same as not found.
-    modes, order_of_use, random_rhos
-        See `core.influence.modes.mode_counts`, `OrderOfUse` and `RandomRhos`.
+    modes, against_placebo, order_of_use, random_rhos
+        See `mode_counts` and `AgainstPlacebo` in `core.influence.modes`, `OrderOfUse` and `RandomRhos`.
     """
 
     queries: pd.DataFrame
@@ -74,6 +73,7 @@ class InfluenceAnalysis:
     measure: Measure
     testable: Mapping[str, int]
     modes: pd.DataFrame = field(repr=False)
+    against_placebo: AgainstPlacebo
     order_of_use: OrderOfUse
     random_rhos: RandomRhos = field(repr=False)
     run: Run = field(repr=False)
@@ -122,7 +122,7 @@ def analyse(
     as_published: bool = False,
     measure: str = ROUGE,
     attribution: Any = None,
-    by_any_change: float = math.nan,
+    by_placebo: pd.Series | None = None,
 ) -> InfluenceAnalysis:
     """Compute influence, ranks, agreement, labels and failure modes of a whole run.
 
@@ -141,8 +141,8 @@ def analyse(
         What influence is, see `core.influence.measures`; what was not measured is undefined.
     attribution : AttributionAnalysis
         That of the same run; only the last two measures need it.
-    by_any_change : float
-        Share of the incorrect answers that any change of the prompt makes correct, NaN where not known.
+    by_placebo : Series of bool, optional
+        Whether an answer is correct under a change of the prompt that fixes nothing, by ``query_id``.
     """
     by = MEASURES[measure]
     if by.reads_attribution:
@@ -190,7 +190,7 @@ def analyse(
     p.loc[~known, "above_noise"] = pd.NA
     q["n_above_noise"] = pd.array(np.bincount(group, above, n).astype(int), dtype="Int64")
     q.loc[np.isnan(noise), "n_above_noise"] = pd.NA
-    mark_modes(run, q, p, group, by.one_by_one, by_any_change)
+    mark_modes(run, q, p, group, by.one_by_one)
     tested = testable_counts(run, q, group, by.one_by_one)
     analysis = InfluenceAnalysis(
         queries=q,
@@ -200,6 +200,7 @@ def analyse(
         measure=by,
         testable=tested,
         modes=mode_counts(q, tested),
+        against_placebo=against_placebo(run, q, p, group, by_placebo),
         order_of_use=use,
         random_rhos=rhos,
         run=run,

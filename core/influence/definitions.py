@@ -131,7 +131,6 @@ MODES = by_name(
 
 # Modes that random orders of the same influences show as well.
 ORDER_MODES = ("ignored_top_hit", "buried_evidence", "inverted")
-BY_CHANCE = (*ORDER_MODES, "harmful_passage")  # the last by any change of the prompt
 # Modes that name passages, not only questions.
 PER_PASSAGE = ("ignored_top_hit", "buried_evidence", "harmful_passage")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -103,8 +102,8 @@ def _analyse(diagnosis: Analyses) -> InfluenceAnalysis:
         diagnosis.run,
         measure=measure.name,
         attribution=diagnosis["attribution"] if measure.reads_attribution else None,
-        # Of another model, a prompt that is changed says nothing of this one.
-        by_any_change=math.nan if losses is None or losses.model else losses.by_any_change,
+        # What another model makes of it says nothing of this one.
+        by_placebo=None if losses is None or losses.model else losses.by_placebo(),
     )
 
 

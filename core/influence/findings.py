@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import METRICS, MODES, REASONS
+from core.influence.modes import AgainstPlacebo
 from core.influence.reported import changes_sentence, compare_reported
 from core.severity import LOSS, NOTE, WRONG, Harm, graded
 from core.socket import BAD, GOOD, UNCLEAR, Finding
@@ -62,7 +63,13 @@ _WORDINGS = {
         "where one passage carries the answer", NOTE, "dominance", False,
     ),
 }  # fmt: skip
-_AS_ANY_CHANGE = "Any change of the prompt may correct as many answers: filter nothing for this alone."
+_UNTESTED = (
+    "Without this passage the answer is correct: read it. Before you filter it, try the fixes: any change of "
+    "the prompt makes some answers correct, and their placebo shows how many."
+)
+_AS_ANY_CHANGE = (
+    "These data cannot tell it from what any change of the prompt does: filter no passage for this alone."
+)
 FINDS = ("influence_ndcg", *_WORDINGS, *REASONS, "reported_verdicts")
 
 
@@ -144,19 +151,15 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
     for name, wording in _WORDINGS.items():
         mode, flagged = modes.loc[name], analysis.queries[analysis.queries[name]]
         n, of, expected = int(mode["n"]), int(mode["of"]), float(mode["expected"])
-        known, depends = not math.isnan(expected), not math.isnan(float(mode["p_value"]))
+        depends = not math.isnan(expected)
+        placebo = analysis.against_placebo if name == "harmful_passage" else None
         # A count that chance gives is tested even where it is 0: which tests there are must not depend on it.
-        if not (expected > 0 if depends else n):
+        if not (expected > 0 if depends else n or (placebo and placebo.n)):
             continue
         interval = (float(mode["low"]), float(mode["high"]))
         told = f"in {n:,} of {count(of, 'question')} {wording.sentence}"
-        gives, by = (
-            ("chance alone gives", "by chance")
-            if depends
-            else ("the placebo, tried as often, gives up to", "at most by the placebo")
-        )
-        chance = f"; {gives} {number(expected, '{:.0f}')}" if known else ""
-        by_chance = f"; {percent(expected / of)} {by}" if known else ""
+        chance = f"; chance alone gives {number(expected, '{:.0f}')}" if depends else ""
+        by_chance = f"; {percent(expected / of)} by chance" if depends else ""
         ordered = flagged.sort_values(wording.by, ascending=wording.ascending, kind="stable")
         harm = LOSS if name == "inert" and name not in untold else wording.harm
         one = Finding(
@@ -167,10 +170,17 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
             clause="" if name in untold else f"{told} ({percent(n / of, interval)}{by_chance})",
             topic="order" if depends else "", reads=wording.reads, fix=wording.fix,
         )  # fmt: skip
-        if known and not depends and n <= expected:
-            one = replace(one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="")
-        found.append(one)
+        found.append(one if placebo is None else _tested(one, placebo))
     return found
+
+
+def _tested(one: Finding, against: AgainstPlacebo) -> Finding:
+    """Test whether leaving out a passage makes more answers correct than any change of the prompt."""
+    if not against.n:
+        return replace(one, advice=_UNTESTED)
+    one = replace(one, sentence=f"{one.sentence[:-1]}: {against.text}.", p_value=against.p_value)
+    unclear = replace(one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="")
+    return replace(one, clause=f"{one.clause[:-1]}; {against.text})", otherwise=unclear if one.n else None)
 
 
 def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import comb
 
 from core.arrays import Bools, Floats, Ints
-from core.influence.definitions import BY_CHANCE, MODES, ORDER_MODES, PER_PASSAGE
+from core.influence.definitions import MODES, ORDER_MODES, PER_PASSAGE
 from core.influence.measured import closed_book_agreement
 from core.run import Run
 from core.stats import poisson_binomial_interval, poisson_binomial_tail, wilson_interval
+from core.text.display import percent
 from core.text.matching import is_correct
 
 PARAMETRIC_F1 = 0.9
@@ -29,16 +31,11 @@ _MIN_K = {  # with fewer, the first three and the last three overlap; no order o
 _COLUMNS = ["name", "n", "of", "low", "high", "expected", "expected_low", "expected_high", "p_value"]
 
 
-def mark_modes(
-    run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool, by_any_change: float
-) -> None:
+def mark_modes(run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, one_by_one: bool) -> None:
     """Add one boolean column per failure mode to the questions and, where it applies, the passages.
 
     Each mode that depends on the order also gets a column ``<mode>_by_chance``: the probability that the same
     influences, dealt to the question's passages at random, show it; NaN where the question cannot be tested.
-    So does a harmful passage, by ``by_any_change``, the share of incorrect answers that any change of the
-    prompt makes correct. Tried for each of k passages that is 1 - (1 - share)^k at most: as much where one
-    answer changes as easily as another, less where some change with every try and others with none.
     ``q`` and ``p`` as in `core.influence.analysis.InfluenceAnalysis`; ``group`` is the question of each
     passage. Which answers are inert is known only where influence tells what leaving out one passage does.
     """
@@ -56,11 +53,6 @@ def mark_modes(
         q[f"{mode}_by_chance"] = np.where(usable[mode], by_chance, np.nan)
     q["inverted_by_chance"] = q["inverted_by_chance"].where(usable["inverted"])
     p["harmful_passage"] = _harmful(run, q, group)
-    n_tries = np.bincount(group, run.passages["ablated_answer"].notna(), n)
-    is_wrong = ~q["correct"].fillna(True).to_numpy(dtype=bool)
-    corrected = np.where(is_wrong, 1 - (1 - by_any_change) ** n_tries, 0.0)
-    judged = (q["correct"].notna() & _left_out(run, q)).to_numpy() & ~np.isnan(by_any_change)
-    q["harmful_passage_by_chance"] = np.where(judged, corrected, np.nan)
     inert = (q["reason"] == "inert").to_numpy(dtype=bool) & one_by_one
     parametric = closed_book_agreement(run) >= PARAMETRIC_F1
     n_gold, n_found = _gold(run, group)
@@ -96,6 +88,46 @@ def _harmful(run: Run, q: pd.DataFrame, group: Ints) -> Bools:
         if isinstance(answer, str) and answer != baselines[question]:  # that one is known to be wrong
             result[row] = is_correct(answer, references[question], questions[question]) is True
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPlacebo:
+    """How often leaving out one passage makes an incorrect answer correct, against the placebo.
+
+    ``fixed`` of ``tries`` prompts without a passage do, and ``by_placebo`` of ``n`` with a change that fixes
+    nothing, of the same n questions. ``p_value``, one-sided: where both change an answer as easily, which of
+    a question's tries succeed is chance, and so is the number of placebos among them (exact, given the
+    successes of every question). 0 questions and NaN where no placebo was tried.
+    """
+
+    n: int
+    by_placebo: int
+    tries: int
+    fixed: int
+    p_value: float
+
+    @property
+    def text(self) -> str:
+        """Both shares, for people."""
+        return (
+            f"{percent(self.fixed / self.tries)} of {self.tries:,} tries do, and "
+            f"{percent(self.by_placebo / self.n)} of {self.n:,} with the placebo"
+        )
+
+
+def against_placebo(
+    run: Run, q: pd.DataFrame, p: pd.DataFrame, group: Ints, by_placebo: pd.Series | None
+) -> AgainstPlacebo:
+    """Compare leaving passages out with the placebo; ``q`` and ``p`` as `mark_modes` leaves them."""
+    placebo = q["query_id"].map(by_placebo if by_placebo is not None else {}).astype("boolean")
+    tries = np.bincount(group, run.passages["ablated_answer"].notna(), len(q))
+    asked = (q["correct"].eq(False) & placebo.notna()).fillna(False).to_numpy(dtype=bool) & (tries > 0)
+    fixed, k = np.bincount(group, p["harmful_passage"], len(q))[asked], tries[asked]
+    right = placebo[asked].to_numpy(dtype=bool)
+    n, successes = len(k), int(right.sum())
+    # As few placebos or fewer among the successes: as many failures or more.
+    p_value = poisson_binomial_tail(1 - (fixed + right) / (k + 1), n - successes) if n else math.nan
+    return AgainstPlacebo(n, successes, int(k.sum()), int(fixed.sum()), p_value)
 
 
 def _gold(run: Run, group: Ints) -> tuple[Floats, Ints]:
@@ -139,15 +171,14 @@ def mode_counts(q: pd.DataFrame, tested: Mapping[str, int]) -> pd.DataFrame:
     mode: ``name, n, of``; ``low, high``, the 95 % interval of the share; ``expected``, the count that random
     orders of the same influences give, with its middle 95 %, ``expected_low`` and ``expected_high``;
     ``p_value`` of a count at least as high. The last four are NaN where chance cannot produce the mode, or
-    none could be tested; the last is for a harmful passage, whose ``expected`` is a bound.
+    none could be tested.
     """
     rows = []
     for name in MODES:
         n, of = int(q[name].sum()), tested[name]
         row = [name, n, of, *(wilson_interval(n / of, of) if of else (math.nan, math.nan)), *[math.nan] * 4]
-        chance = q[f"{name}_by_chance"].dropna().to_numpy() if name in BY_CHANCE else np.empty(0)
-        if len(chance) and of:
-            row[5:8] = [chance.sum(), *poisson_binomial_interval(chance)]
-            row[8] = poisson_binomial_tail(chance, n) if name in ORDER_MODES else math.nan
+        if name in ORDER_MODES and of:
+            chance = q[f"{name}_by_chance"].dropna().to_numpy()
+            row[5:] = [chance.sum(), *poisson_binomial_interval(chance), poisson_binomial_tail(chance, n)]
         rows.append(row)
     return pd.DataFrame(rows, columns=_COLUMNS)

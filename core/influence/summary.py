@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from core.influence.analysis import InfluenceAnalysis
 from core.influence.definitions import MODES
 from core.influence.metrics import above_noise_by_chance, labels
+from core.influence.modes import AgainstPlacebo
 from core.socket import REASON, Number
 from core.stats import mean_interval
-from core.text.display import number, p_text
+from core.text.display import p_text
 
 _REPEATS = 19  # the fewest that keep a passage without effect below the noise floor 19 times in 20
 
@@ -42,7 +43,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
     rho_interval = mean_interval(rho, lower=-1.0, upper=1.0)
     published = int((labels(rho, analysis.threshold) == "Divergent").sum())
     modes = analysis.modes.set_index("name")
-    tested = modes.dropna(subset="p_value")
+    tested = modes.dropna(subset="expected")
     shown = (
         Number(
             "mean_influence_ndcg", "nDCG by influence", _value(use.mean), n=use.n,
@@ -82,7 +83,7 @@ def numbers(analysis: InfluenceAnalysis) -> tuple[Number, ...]:
         _above_noise(analysis),
         Number("undefined_reasons", "Without ρ", _counts(q["reason"]), define=REASON, place="row"),
         Number("label_reasons", "Without a label", _counts(q["label_reason"]), define=REASON, place="row"),
-        *(_mode_number(name, modes.loc[name]) for name in MODES),
+        *(_mode_number(name, modes.loc[name], analysis.against_placebo) for name in MODES),
     )  # fmt: skip
     data = {
         "threshold": analysis.threshold,
@@ -127,11 +128,11 @@ def _above_noise(analysis: InfluenceAnalysis) -> Number:
     )  # fmt: skip
 
 
-def _mode_number(name: str, mode: pd.Series) -> Number:
-    """Count of one failure mode, with what chance alone gives where it can produce the mode."""
-    depends, note = not math.isnan(mode["p_value"]), ""
-    if not depends and not math.isnan(mode["expected"]):
-        note = f"up to {number(mode['expected'], '{:.0f}')} by the placebo, tried as often"
+def _mode_number(name: str, mode: pd.Series, against: AgainstPlacebo) -> Number:
+    """Count of one failure mode, with what chance alone, or the placebo, gives."""
+    depends, note = not math.isnan(mode["expected"]), ""
+    if name == "harmful_passage" and against.n:
+        note = f"{against.text}; {p_text(against.p_value)}"
     if depends:
         low, high = int(mode["expected_low"]), int(mode["expected_high"])
         note = f"95 % of random orders give {low} to {high}; {p_text(mode['p_value'])}"

@@ -60,7 +60,6 @@ class Losses:
     them, where that is not the run's own. ``missed_at_most`` answers that are not correct lack a gold passage
     in their prompt, of ``n_known_evidence`` of which that is known. ``to_try``: about the calls that trying
     all fixes takes, and their seconds by the calls of the run, None where these were not timed.
-    ``by_any_change``: the share of the incorrect answers that the placebo makes correct, NaN where not known.
     """
 
     queries: pd.DataFrame
@@ -77,7 +76,6 @@ class Losses:
     missed_at_most: int
     n_known_evidence: int
     to_try: tuple[int, float | None]
-    by_any_change: float
 
     @property
     def n(self) -> int:
@@ -101,6 +99,12 @@ class Losses:
     def fix(self, arm: str) -> Fix | None:
         """Return what an arm brings, or None where it was not tried."""
         return next((one for one in self.fixes if one.arm == arm), None)
+
+    def by_placebo(self) -> pd.Series:
+        """Return whether each answer is correct under the placebo, by question; of changed prompts only."""
+        rows = self.answers[self.answers["arm"].eq(PLACEBO) & self.answers["prompt"].eq(CHANGED)]
+        rows = rows.dropna(subset="state").drop_duplicates("query_id")
+        return rows.set_index("query_id")["state"].eq(CORRECT)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per arm: what it fixes, breaks, and how sure that is."""
@@ -164,7 +168,6 @@ def analyse_losses(diagnosis: Analyses) -> Losses:
         missed_at_most=int(evidence.eq("not in the prompt").sum()),
         n_known_evidence=int((evidence.notna() & evidence.ne("not known")).sum()),
         to_try=_to_try(run),
-        by_any_change=ladders.by_any_change(base, placebo),
     )
 
 

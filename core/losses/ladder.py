@@ -99,28 +99,20 @@ class Step:
         return max(0.0, self.n - (self.expected or 0.0))
 
 
-def by_any_change(base: Floats, placebo: Floats) -> float:
-    """Return the share of incorrect answers that the placebo makes correct, NaN where it met none.
-
-    ``base`` and ``placebo`` as in `stages`.
-    """
-    known = (base == 0) & ~np.isnan(placebo)
-    return float(placebo[known].mean()) if known.any() else np.nan
-
-
 def ladder(
     stage: np.ndarray, base: Floats, prompts: Mapping[str, np.ndarray], placebo: Floats
 ) -> tuple[Step, ...]:
     """Count the stages; see `stages` for the arguments. All judged questions are in exactly one."""
     of = int(np.count_nonzero(~np.isnan(base)))
-    rate = by_any_change(base, placebo)
+    known = (base == 0) & ~np.isnan(placebo)
+    rate = float(placebo[known].mean()) if known.any() else None
     found = []
     reached = np.isin(stage.astype(str), [*PIPELINE.values(), READING])
     for name in STAGES:
         n = int(np.count_nonzero(stage == name))
         expected = None
         arm = next((arm for arm, into in PIPELINE.items() if into == name), None)
-        if arm is not None and arm in prompts and not np.isnan(rate):
+        if arm is not None and arm in prompts and rate is not None:
             expected = rate * int(np.count_nonzero(reached & (prompts[arm] == CHANGED)))
             reached = reached & (stage != name)
         low, high = wilson_interval(n / of, of) if of else (np.nan, np.nan)

@@ -18,8 +18,7 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     """Draw the number of questions per failure mode, zeros included; a question may show several.
 
     Horizontal bars in the order of the definitions, with shares of the questions that could show each.
-    Modes that depend on the order have a mark at the count expected by chance, with its middle 95 %; harmful
-    passages at what the placebo gives at most, where it was tried. Modes
+    Modes that depend on the order have a mark at the count expected by chance, with its middle 95 %. Modes
     that need something the run lacks say "not tested". Bars lead to their questions. Empty without questions.
     """
     data = _data(analysis)
@@ -42,7 +41,7 @@ def failure_mode_counts(analysis: InfluenceAnalysis) -> go.Figure:
     theme.add_bars(
         figure, "Observed", data["n"], data["title"], "neutral", hover, leads_to, showlegend=bool(len(chance))
     )
-    theme.add_chance(figure, chance.assign(note=[_note(p) for p in chance["p_value"]]))
+    theme.add_chance(figure, chance.assign(note=[p_text(p) for p in chance["p_value"]]))
     # Beyond the bar and the range by chance, so that neither crosses the text.
     ends = data[["n", "expected_high"]].max(axis=1)
     texts = [
@@ -61,12 +60,5 @@ def _data(analysis: InfluenceAnalysis) -> pd.DataFrame:
     return modes.assign(title=titles, share=(modes["n"] / modes["of"]).where(tested, 0.0), tested=tested)
 
 
-def _note(p_value: float) -> str:
-    return "At most: by the placebo, tried as often" if pd.isna(p_value) else p_text(p_value)
-
-
 def _by_chance(row: Any) -> str:
-    if pd.isna(row.expected):
-        return ""
-    said = number(row.expected, "{:.1f}")
-    return f" (up to {said} by the placebo)" if pd.isna(row.p_value) else f" ({said} by chance)"
+    return "" if pd.isna(row.expected) else f" ({number(row.expected, '{:.1f}')} by chance)"

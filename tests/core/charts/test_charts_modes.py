@@ -6,7 +6,6 @@ from core.charts.theme import alt_text
 from core.influence import analyse
 from core.influence.definitions import MODES
 from tests.core.charts.chart_runs import make_run
-from tests.core.influence.test_analysis import make
 
 UPSIDE_DOWN = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
@@ -55,16 +54,6 @@ def test_chance_is_marked_where_it_can_produce_the_mode():
     assert chance.x[0] == pytest.approx(2 * 0.95)
     assert (chance.error_x.array[0], chance.error_x.arrayminus[0]) == pytest.approx((0.1, 0.9))
     assert chance.customdata[0].startswith("By chance 1.9<br>95 %: 1 to 2<br>p = ")
-
-
-def test_a_harmful_passage_is_beside_what_the_placebo_corrects_at_most():
-    wrong = {"answer": ["Rome"], "answer_status": ["answered"], "reference_answers": [["Paris"]]}
-    run = make([[0.3, 0.2]], query=wrong, passage={"ablated_answer": ["Paris", "Rome"]})
-    figure = failure_mode_counts(analyse(run, by_any_change=0.5))
-    _, chance = figure.data
-    assert list(chance.y) == ["Harmful passage"] and list(chance.x) == [0.75]
-    assert chance.customdata[0] == "By chance 0.8<br>95 %: 0 to 1<br>At most: by the placebo, tried as often"
-    assert "Harmful passage 1 (up to 0.8 by the placebo)" in alt_text(figure)
 
 
 def test_bars_lead_to_their_questions():

@@ -1,5 +1,6 @@
 """A run's analysis: influence, ranks, agreement, labels and reasons of all questions at once."""
 
+import itertools
 import math
 
 import numpy as np
@@ -201,27 +202,53 @@ def test_harmful_passage_and_missed_evidence():
     assert {name: analysis.testable[name] for name in tested} == tested
 
 
-def test_how_many_harmful_passages_the_placebo_would_give_at_most():
-    run = make(
-        [[1, 0, 0]] * 4,
+def wrong_answers(outcomes, answers=None):
+    """A run of answers; for each the passages whose removal makes it Paris."""
+    answers = answers or ["Rome"] * len(outcomes)
+    return make(
+        [[1, 0, 0]] * len(outcomes),
         query={
-            "answer": ["Rome", "Paris", "I don't know", "Rome"],
-            "answer_status": ["answered", "answered", "abstained", "answered"],
-            "reference_answers": [["Paris"]] * 4,
+            "answer": answers,
+            "answer_status": ["abstained" if one == "I don't know" else "answered" for one in answers],
+            "reference_answers": [["Paris"]] * len(outcomes),
         },
-        passage={"ablated_answer": ["Paris", "Rome", "Rome"] * 3 + ["Rome", "Rome", None]},
+        passage={"ablated_answer": [{1: "Paris", 0: "Oslo"}.get(one) for row in outcomes for one in row]},
     )
-    found = analyse(run, by_any_change=0.1)
-    # Three tries and two; a correct answer cannot be corrected; an abstention is not incorrect.
-    assert found.queries["harmful_passage_by_chance"].tolist() == pytest.approx(
-        [1 - 0.9**3, 0, math.nan, 1 - 0.9**2], nan_ok=True
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from([0, 1, None]), min_size=3, max_size=3), st.booleans()),
+        min_size=1, max_size=5,
     )
-    row = found.modes.set_index("name").loc["harmful_passage"]
-    assert (row["n"], row["of"], row["expected"]) == (1, 3, pytest.approx(0.271 + 0.19))
-    assert (row["expected_low"], row["expected_high"]) == (0, 2) and math.isnan(row["p_value"])
-    unknown = analyse(run)
-    assert unknown.queries["harmful_passage_by_chance"].isna().all()
-    assert math.isnan(unknown.modes.set_index("name").loc["harmful_passage", "expected"])
+)  # fmt: skip
+def test_removals_against_the_placebo_as_all_ways_to_choose_the_placebo_give_it(drawn):
+    run = wrong_answers([row for row, _ in drawn])
+    given_ = pd.Series([right for _, right in drawn], index=run.queries["query_id"])
+    found = analyse(run, by_placebo=given_).against_placebo
+    tried = [([one for one in row if one is not None], right) for row, right in drawn]
+    tried = [(row, right) for row, right in tried if row]
+    expected = (
+        len(tried), sum(right for _, right in tried), sum(len(row) for row, _ in tried),
+        sum(sum(row) for row, _ in tried),
+    )  # fmt: skip
+    assert (found.n, found.by_placebo, found.tries, found.fixed) == expected
+    # Had the placebo been another of a question's tries: in how many of all cases does it succeed no more often?
+    ways = [sum(chosen) for chosen in itertools.product(*([*row, right] for row, right in tried))]
+    if tried:
+        assert found.p_value == pytest.approx(np.mean(np.array(ways) <= found.by_placebo))
+    else:
+        assert math.isnan(found.p_value)
+
+
+def test_only_incorrect_answers_with_a_placebo_count():
+    run = wrong_answers([[1, 0, 0]] * 4, ["Rome", "Paris", "I don't know", "Rome"])
+    found = analyse(run, by_placebo=pd.Series([True] * 3, index=run.queries["query_id"][:3])).against_placebo
+    assert (found.n, found.by_placebo, found.tries, found.fixed, found.p_value) == (1, 1, 3, 1, 1.0)
+    for nothing in (None, pd.Series([True], index=["of another run"])):
+        none = analyse(run, by_placebo=nothing).against_placebo
+        assert (none.n, none.tries) == (0, 0) and math.isnan(none.p_value)
 
 
 def test_a_wrong_count_of_gold_passages_says_nothing_of_what_was_missed():

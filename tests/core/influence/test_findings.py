@@ -14,7 +14,7 @@ from core.influence.definitions import MODES
 from core.influence.diagnostic import INFLUENCE
 from core.influence.findings import _WORDINGS, _modes, _order_of_use, _visible, findings
 from core.influence.measures import MEASURES
-from core.influence.modes import mode_counts
+from core.influence.modes import AgainstPlacebo, mode_counts
 from core.influence.ndcg import OrderOfUse
 from core.run import Run
 from core.severity import SEVERITIES
@@ -211,7 +211,7 @@ def test_what_would_make_an_order_visible(measure, status, n_repeats, further):
     )
 
 
-def counted(name, n, of, redundant=0, **tested):
+def counted(name, n, of, redundant=0, placebo=None, **tested):
     """An analysis in which one mode was found in the first of the questions."""
     row = {"n": 0, "of": of, "low": math.nan, "high": math.nan, "expected": math.nan, "p_value": math.nan}
     rows = dict.fromkeys(MODES, row) | {name: row | {"n": n, "low": 0.3, "high": 0.7} | tested}
@@ -223,7 +223,10 @@ def counted(name, n, of, redundant=0, **tested):
     queries = queries.assign(**dict.fromkeys(MODES, False))
     queries[name] = [i < n for i in range(of)]
     modes = pd.DataFrame.from_dict(rows, orient="index").rename_axis("name").reset_index()
-    return SimpleNamespace(modes=modes, queries=queries, testable={"redundant": redundant})
+    against = AgainstPlacebo(*(placebo or (0, 0, 0, 0, math.nan)))
+    return SimpleNamespace(
+        modes=modes, queries=queries, testable={"redundant": redundant}, against_placebo=against
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +256,9 @@ def test_every_mode_in_words(name, sentence, reads, severity, fix):
     assert finding.clause == ("" if name == "over_reliance" else f"in 2 of 4 questions {sentence} (30–70 %)")
     assert (finding.name, finding.n, finding.of, finding.interval) == (name, 2, 4, (0.3, 0.7))
     assert (finding.reads, finding.severity, finding.fix) == (reads, severity, fix)
-    assert (finding.query_ids, finding.advice) == (("q1", "q0"), MODES[name].advice)
+    assert finding.query_ids == ("q1", "q0")
+    untested = "Without this passage the answer is correct: read it. Before you filter it, try the fixes: any change of the prompt makes some answers correct, and their placebo shows how many."  # fmt: skip
+    assert finding.advice == (untested if name == "harmful_passage" else MODES[name].advice)
     assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
     (finding,) = _modes(counted(name, 1, 1))
     assert finding.sentence == f"In 1 of 1 question {sentence}."
@@ -274,25 +279,27 @@ def test_a_mode_that_chance_can_give_is_tested_even_where_it_is_not_found():
     assert _modes(counted("inert", 0, 4)) == []
 
 
-def test_a_harmful_passage_is_told_beside_what_the_placebo_corrects_as_often():
-    (finding,) = _modes(counted("harmful_passage", 2, 4, expected=1.9))
-    told = "n 2 of 4 questions leaving out one passage makes an incorrect answer correct"
-    assert finding.sentence == f"I{told}; the placebo, tried as often, gives up to 2."
-    assert finding.clause == f"i{told} (30–70 %; 48 % at most by the placebo)"
-    assert (finding.tone, finding.fix, finding.advice) == (
-        BAD, "distractors:remove", MODES["harmful_passage"].advice
-    )  # fmt: skip
-    assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
-    # As many as any change of the prompt: nothing to filter a passage for.
-    (finding,) = _modes(counted("harmful_passage", 2, 4, expected=2.0))
-    assert finding.sentence == f"I{told}; the placebo, tried as often, gives up to 2."
-    assert (finding.tone, finding.fix, finding.clause) == (UNCLEAR, "", "")
-    assert (
-        finding.advice
-        == "Any change of the prompt may correct as many answers: filter nothing for this alone."
+def test_a_harmful_passage_is_tested_against_the_placebo_where_that_was_tried():
+    (finding,) = _modes(counted("harmful_passage", 2, 4, placebo=(3, 1, 9, 3, 0.031)))
+    told, tries = (
+        "n 2 of 4 questions leaving out one passage makes an incorrect answer correct",
+        "33 % of 9 tries do, and 33 % of 3 with the placebo",
     )
-    assert finding.query_ids == ("q1", "q0")
-    assert _modes(counted("harmful_passage", 0, 4, expected=2.0)) == []
+    assert finding.sentence == f"I{told}: {tries}." and finding.p_value == 0.031
+    assert finding.clause == f"i{told} (30–70 %; {tries})"
+    assert (finding.tone, finding.fix, finding.topic) == (BAD, "distractors:remove", "")
+    assert finding.advice == MODES["harmful_passage"].advice and finding.expected_by_chance is None
+    # What it says where the p-value, corrected for all tests of the run, is not small.
+    unclear = finding.otherwise
+    assert (unclear.tone, unclear.fix, unclear.clause, unclear.query_ids) == (UNCLEAR, "", "", ("q1", "q0"))
+    assert (unclear.sentence, unclear.p_value) == (finding.sentence, 0.031)
+    assert unclear.advice == (
+        "These data cannot tell it from what any change of the prompt does: filter no passage for this alone."
+    )
+    # Tested as well where there is none, so that the number of tests does not depend on it; then nothing is said.
+    (finding,) = _modes(counted("harmful_passage", 0, 4, placebo=(3, 1, 9, 0, 1.0)))
+    assert (finding.n, finding.p_value, finding.otherwise) == (0, 1.0, None)
+    assert _modes(counted("harmful_passage", 0, 4)) == []
 
 
 def test_modes_without_chance_are_findings_when_seen():

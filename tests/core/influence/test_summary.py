@@ -9,6 +9,7 @@ from scipy import stats
 
 from core.influence import analyse, summary
 from core.influence.definitions import MODES
+from core.influence.modes import AgainstPlacebo
 from core.influence.summary import _above_noise, _mode_number, numbers
 from core.run import Run
 from core.socket import REASON
@@ -120,26 +121,23 @@ def test_passages_above_noise_beside_those_without_any_effect(repeats, note, by_
 
 def test_a_failure_mode_with_and_without_a_chance_to_come_about():
     row = {"n": 8, "of": 10, "expected": 0.5, "expected_low": 0.0, "expected_high": 2.0, "p_value": 0.0312}
-    tested = _mode_number("inverted", pd.Series(row))
+    none = AgainstPlacebo(0, 0, 0, 0, math.nan)
+    tested = _mode_number("inverted", pd.Series(row), none)
     assert (tested.text, tested.chance) == ("8 of 10", 0.5)
     assert tested.note == "95 % of random orders give 0 to 2; p = 0.031"
-    not_tested = _mode_number("inert", pd.Series(row | dict.fromkeys(list(row)[2:], math.nan)))
+    unknown = pd.Series(row | dict.fromkeys(list(row)[2:], math.nan))
+    not_tested = _mode_number("inert", unknown, AgainstPlacebo(60, 3, 180, 27, 0.2))
     assert (not_tested.text, not_tested.chance, not_tested.note) == ("8 of 10", None, "")
-    bound = _mode_number("harmful_passage", pd.Series(row | {"expected": 2.6, "p_value": math.nan}))
-    assert (bound.text, bound.chance, bound.note) == (
-        "8 of 10",
-        None,
-        "up to 3 by the placebo, tried as often",
-    )
-    for name, one in (("inverted", tested), ("inert", not_tested), ("harmful_passage", bound)):
+    harmful = _mode_number("harmful_passage", unknown, AgainstPlacebo(60, 3, 180, 27, 0.2))
+    assert (harmful.text, harmful.chance) == ("8 of 10", None)
+    assert harmful.note == "15 % of 180 tries do, and 5 % of 60 with the placebo; p = 0.2"
+    assert _mode_number("harmful_passage", unknown, none).note == ""
+    for name, one in (("inverted", tested), ("inert", not_tested), ("harmful_passage", harmful)):
         assert (one.key, one.title, one.define) == (f"n_{name}", MODES[name].title, name)
         assert (one.cases, one.place) == (f"queries.{name}:True", "row")
 
 
 def test_only_modes_that_were_tested_have_a_chance():
-    wrong = {"answer": ["Rome"], "answer_status": ["answered"], "reference_answers": [["Paris"]]}
-    found = summary(analyse(make([[0.4, 0.3, 0.2]], query=wrong), by_any_change=0.5))
-    assert found["failure_modes_by_chance"] == found["failure_modes_p_value"] == {}
     found = summary(analyse(make([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])))
     # One order of four in 24 is the reverse one.
     assert found["failure_modes_by_chance"] == {"inverted": pytest.approx(2 / 24)}

@@ -247,7 +247,7 @@ def made(base, arms, placebo=None, changed=None, **more) -> Losses:
         None,
         {arm.name: arm.title for arm in ARMS},
         BY_REFERENCES,
-        **{"n_tried": n if arms else 0, "calls": n * len(arms), "model": "", "missed_at_most": 0, "n_known_evidence": 0, "to_try": (7 * n, None), "by_any_change": np.nan} | more,
+        **{"n_tried": n if arms else 0, "calls": n * len(arms), "model": "", "missed_at_most": 0, "n_known_evidence": 0, "to_try": (7 * n, None)} | more,
     )  # fmt: skip
 
 

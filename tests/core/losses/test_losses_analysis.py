@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -58,28 +57,32 @@ def test_only_another_model_than_the_runs_is_named():
     assert losses_of(other.derive(arms=other["arms"].iloc[:0])).model == ""
 
 
-def test_what_the_placebo_corrects_is_what_harmful_passages_are_compared_with():
+def test_harmful_passages_are_compared_with_what_the_placebo_makes_correct():
     wrong = Asked(
         [*other_texts(1, 2), ("g", gold_text(1))], ("g",), question=QUESTION, answer="It was Parker."
     )
-    run = run_of([wrong, wrong, wrong], model())
-    without = run.passages.assign(ablated_answer=["Unwin", "Parker", "Parker"] * 3)
-    run = run.derive(passages=without)
+    run = run_of([wrong] * 4, model())
+    run = run.derive(passages=run.passages.assign(ablated_answer=["Unwin", "Parker", "Parker"] * 4))
 
-    def influence(by):
-        arms = tried(run, by)["arms"]
-        arms.loc[arms["arm"].eq("placebo"), "answer"] = ["It was Unwin.", "It was Parker.", "Who knows?"]
-        facts = tried(run, by).manifest["steps"]
-        diagnosis = Diagnosis(run.derive({"steps": facts}, arms=arms))
-        found = diagnosis["influence"].queries
-        return diagnosis["losses"].by_any_change, found["harmful_passage_by_chance"].tolist()
+    def against(by):
+        """The first is correct under the placebo, the second is not; of the others nobody knows."""
+        filled = tried(run, by)
+        arms, placebo = filled["arms"], filled["arms"]["arm"].eq("placebo")
+        arms.loc[placebo, "answer"] = ["It was Unwin.", "It was Parker.", "It was Unwin.", None]
+        arms.loc[placebo, "answer_status"] = ["answered", "answered", None, None]
+        arms.loc[placebo, "prompt"] = ["changed", "changed", "unchanged", "none"]
+        diagnosis = Diagnosis(run.derive({"steps": filled.manifest["steps"]}, arms=arms))
+        return diagnosis["losses"].by_placebo().to_dict(), diagnosis["influence"].against_placebo
 
-    # One of three: three tries correct an answer with 1 - (2/3)^3.
-    assert influence(model()) == (pytest.approx(1 / 3), [pytest.approx(19 / 27)] * 3)
+    said, found = against(model())
+    assert said == {"q1": True, "q2": False}
+    # Two of six tries, one of two placebos; at least one placebo fails unless both are among the three: 1 - 2/4 * 1/4.
+    assert (found.n, found.by_placebo, found.tries, found.fixed) == (2, 1, 6, 2)
+    assert found.p_value == pytest.approx(7 / 8)
     # Another model was asked to try the fixes: that says nothing of this one.
-    assert np.isnan(influence(model("larger"))[1]).all()
+    assert against(model("larger"))[1].n == 0
     # Nothing was tried.
-    assert Diagnosis(run)["influence"].queries["harmful_passage_by_chance"].isna().all()
+    assert Diagnosis(run)["influence"].against_placebo.n == 0
 
 
 def test_what_trying_the_fixes_takes_is_told_by_the_questions_with_passages():

@@ -27,7 +27,6 @@ from core.losses.ladder import (
     UNSPLIT,
     WITHOUT,
     Step,
-    by_any_change,
     ladder,
     stages,
     to_frame,
@@ -188,7 +187,6 @@ def test_what_the_placebo_would_assign_by_hand():
         # Three are left: all changed.
         "gold_alone": np.array(changed * 10, dtype=object),
     }
-    assert by_any_change(base, placebo) == 0.25
     steps = {one.stage: one for one in ladder(stage, base, prompts, placebo)}
     assert steps[RETRIEVAL].expected == pytest.approx(1.0)
     assert steps[PLACE].expected == pytest.approx(0.5)
@@ -207,7 +205,6 @@ def test_without_a_placebo_nothing_is_said_of_chance():
     for placebo in ([NAN] * 3, [NAN, NAN, 1.0]):
         steps = ladder(stage, base, prompts, np.array(placebo))
         assert {one.expected for one in steps} == {None}
-        assert math.isnan(by_any_change(base, np.array(placebo)))
 
 
 def test_a_bar_has_the_interval_of_its_count():
