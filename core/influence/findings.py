@@ -179,7 +179,10 @@ def _tested(one: Finding, against: AgainstPlacebo) -> Finding:
     if not against.n:
         return replace(one, advice=_UNTESTED)
     one = replace(one, sentence=f"{one.sentence[:-1]}: {against.text}.", p_value=against.p_value)
-    unclear = replace(one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="")
+    unclear = replace(
+        one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="", label="Correct without one passage",
+        reads="that are correct without one passage",
+    )  # fmt: skip
     return replace(one, clause=f"{one.clause[:-1]}; {against.text})", otherwise=unclear if one.n else None)
 
 

@@ -292,6 +292,12 @@ def test_a_harmful_passage_is_tested_against_the_placebo_where_that_was_tried():
     # What it says where the p-value, corrected for all tests of the run, is not small.
     unclear = finding.otherwise
     assert (unclear.tone, unclear.fix, unclear.clause, unclear.query_ids) == (UNCLEAR, "", "", ("q1", "q0"))
+    # No word of harm that is not shown.
+    assert (unclear.label, unclear.reads) == (
+        "Correct without one passage",
+        "that are correct without one passage",
+    )
+    assert (finding.label, finding.reads) == ("", "with a harmful passage")
     assert (unclear.sentence, unclear.p_value) == (finding.sentence, 0.031)
     assert unclear.advice == (
         "These data cannot tell it from what any change of the prompt does: filter no passage for this alone."
