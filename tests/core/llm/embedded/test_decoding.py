@@ -83,5 +83,6 @@ def test_an_answer_ends_where_its_row_ended(row, length, stop, expected):
     done = to_completion(Letters(), Request((), stop=stop), tokens, {0}, length, numbers)
     text, reason, n_tokens, n_logprobs = expected
     assert (done.text, done.finish_reason, done.completion_tokens) == (text, reason, n_tokens)
+    assert (done.prompt_tokens, done.latency) == (0, 0.0)  # whoever sent the prompt knows
     assert done.logprobs == tuple(numbers[:n_logprobs])
     assert to_completion(Letters(), Request((), stop=stop), tokens, {0}, length, None).logprobs is None

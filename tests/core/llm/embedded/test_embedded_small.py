@@ -360,6 +360,51 @@ def test_a_mark_of_one_letter_cannot_be_spelled_apart():
     assert ChatFormat(tokenizer, "m")._plain("a#b<|x|><>") == "a#b< |x|>< >"
 
 
+class Spelled:
+    """A tokenizer of letters that drops a space before a text, and may have a token for a colon and a space."""
+
+    added_tokens_decoder, all_special_tokens = {}, ()
+
+    def __init__(self, template, joins):
+        self.chat_template, self._joins = template, joins
+
+    def __call__(self, text, add_special_tokens=True):
+        text = text.replace(": ", "=") if self._joins else text
+        return {"input_ids": ["<s>"] * add_special_tokens + list(text.lstrip(" "))}
+
+    def apply_chat_template(self, turns, *, add_generation_prompt, tokenize, **_):
+        text = "".join(turn["content"] for turn in turns) + "|" * add_generation_prompt
+        return self(text, add_special_tokens=False) if tokenize else text
+
+
+@pytest.mark.parametrize(
+    ("template", "joins", "turns", "prompt", "answer"),
+    [
+        (None, False, {"user": "Q:"}, ["<s>", "Q", ":"], [" ", "y"]),
+        # The model has read the colon by itself: what it has read no token can take back.
+        (None, True, {"user": "Q:"}, ["<s>", "Q", ":"], ["y"]),
+        ("own", False, {"user": "Q:"}, ["Q", ":", "|"], ["y"]),
+        ("own", False, {"user": "Q:", "assistant": "A:"}, ["Q", ":", "A", ":"], [" ", "y"]),
+    ],
+)
+def test_a_space_separates_an_answer_from_what_was_begun(template, joins, turns, prompt, answer):
+    messages = [Message(role, text) for role, text in turns.items()]
+    assert ChatFormat(Spelled(template, joins), "m").encode_answer(messages, " y ") == (prompt, answer)
+
+
+@pytest.mark.parametrize("neighbours", [False, True])
+def test_a_key_turns_in_the_dimensions_that_have_a_frequency(neighbours):
+    states = np.random.default_rng(0).normal(size=(2, 8))  # the last two have none
+    frequencies = np.array([1.0, 0.1, 0.01])
+    pairs = [(0, 1), (2, 3), (4, 5)] if neighbours else [(0, 3), (1, 4), (2, 5)]
+    expected = states.copy()
+    for (one, two), frequency in zip(pairs, frequencies, strict=True):
+        turned = (states[:, one] + 1j * states[:, two]) * np.exp(-5j * frequency)
+        expected[:, one], expected[:, two] = turned.real, turned.imag
+    found = screen._Turn(torch.from_numpy(frequencies), neighbours).moved(torch.from_numpy(states), -5)
+    assert found.numpy() == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize(("width", "words"), [(32, 1), (33, 2), (64, 2)])
 def test_there_is_room_for_every_token_of_the_model(width, words):
     sizes = []
