@@ -124,7 +124,8 @@ MODES = by_name(
         advice="Check whether a passage supports the answer: if several do, removing one leaves the others; if none does, the "
         "answer is probably invented."),
     Definition("harmful_passage", "Harmful passage", "Leaving the passage out makes an incorrect answer correct.",
-        MODE, advice="Without this passage the answer is correct: read it, and filter it or rank it lower."),
+        MODE, advice="Without this passage the answer is correct: read it. Before you filter it, try the fixes: any change "
+        "of the prompt makes some answers correct, and their placebo shows how many."),
     Definition("missed_evidence", "Missed evidence", "A gold passage exists that was not retrieved.", MODE,
         advice="No model can use a passage it was not given: reword the search, or combine keywords with embeddings."),
 )  # fmt: skip

@@ -63,10 +63,7 @@ _WORDINGS = {
         "where one passage carries the answer", NOTE, "dominance", False,
     ),
 }  # fmt: skip
-_UNTESTED = (
-    "Without this passage the answer is correct: read it. Before you filter it, try the fixes: any change of "
-    "the prompt makes some answers correct, and their placebo shows how many."
-)
+_BEYOND_ANY_CHANGE = "Without this passage the answer is correct: read it, and filter it or rank it lower."
 _AS_ANY_CHANGE = (
     "These data cannot tell it from what any change of the prompt does: filter no passage for this alone."
 )
@@ -177,13 +174,14 @@ def _modes(analysis: InfluenceAnalysis) -> list[Finding]:
 def _tested(one: Finding, against: AgainstPlacebo) -> Finding:
     """Test whether leaving out a passage makes more answers correct than any change of the prompt."""
     if not against.n:
-        return replace(one, advice=_UNTESTED)
+        return one
     one = replace(one, sentence=f"{one.sentence[:-1]}: {against.text}.", p_value=against.p_value)
     unclear = replace(
         one, tone=UNCLEAR, advice=_AS_ANY_CHANGE, clause="", fix="", label="Correct without one passage",
         reads="that are correct without one passage",
     )  # fmt: skip
-    return replace(one, clause=f"{one.clause[:-1]}; {against.text})", otherwise=unclear if one.n else None)
+    clause, otherwise = f"{one.clause[:-1]}; {against.text})", unclear if one.n else None
+    return replace(one, advice=_BEYOND_ANY_CHANGE, clause=clause, otherwise=otherwise)
 
 
 def _undefined(analysis: InfluenceAnalysis) -> list[Finding]:

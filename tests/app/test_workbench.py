@@ -82,7 +82,7 @@ def test_rows_hold_rank_influence_noise_flags_diff_and_text(bench, texts):
     )
     said = texts(app).replace("\\", "").replace("\u2060", "")
     assert "**Harmful passage:** “<script>" in said and "retrieval rank 1, makes the answer incorrect" in said
-    assert "filter it or rank it lower" in said
+    assert "Before you filter it, try the fixes" in said
     assert any("Incorrect" in badge for badge in badges(app))
     assert "Ebenezer Howard" in said and "Closed-book answer" in said
     assert "Noise floor" in {metric.label for metric in app.metric}

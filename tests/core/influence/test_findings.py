@@ -257,8 +257,7 @@ def test_every_mode_in_words(name, sentence, reads, severity, fix):
     assert (finding.name, finding.n, finding.of, finding.interval) == (name, 2, 4, (0.3, 0.7))
     assert (finding.reads, finding.severity, finding.fix) == (reads, severity, fix)
     assert finding.query_ids == ("q1", "q0")
-    untested = "Without this passage the answer is correct: read it. Before you filter it, try the fixes: any change of the prompt makes some answers correct, and their placebo shows how many."  # fmt: skip
-    assert finding.advice == (untested if name == "harmful_passage" else MODES[name].advice)
+    assert finding.advice == MODES[name].advice
     assert finding.expected_by_chance is finding.p_value is None and finding.topic == ""
     (finding,) = _modes(counted(name, 1, 1))
     assert finding.sentence == f"In 1 of 1 question {sentence}."
@@ -288,7 +287,9 @@ def test_a_harmful_passage_is_tested_against_the_placebo_where_that_was_tried():
     assert finding.sentence == f"I{told}: {tries}." and finding.p_value == 0.031
     assert finding.clause == f"i{told} (30–70 %; {tries})"
     assert (finding.tone, finding.fix, finding.topic) == (BAD, "distractors:remove", "")
-    assert finding.advice == MODES["harmful_passage"].advice and finding.expected_by_chance is None
+    assert (finding.advice, finding.expected_by_chance) == (
+        "Without this passage the answer is correct: read it, and filter it or rank it lower.", None,
+    )  # fmt: skip
     # What it says where the p-value, corrected for all tests of the run, is not small.
     unclear = finding.otherwise
     assert (unclear.tone, unclear.fix, unclear.clause, unclear.query_ids) == (UNCLEAR, "", "", ("q1", "q0"))
