@@ -123,13 +123,13 @@ def test_a_run_in_order_reaches_all_and_one_upside_down_falls_below_chance():
 def test_permutation_and_normal_p_values_agree(monkeypatch):
     rng = np.random.default_rng(5)
     influence = rng.random((60, 8))
-    influence[:, 0] += 0.12
+    influence[:, 0] += 0.05
     exact = order_of_use([block(influence)]).p_value
     monkeypatch.setattr("core.influence.ndcg._CELLS", influence.size * 9_999)
     assert order_of_use([block(influence)]).p_value == exact
     monkeypatch.setattr("core.influence.ndcg._CELLS", 0)
     normal = order_of_use([block(influence)]).p_value
-    assert 0.001 < normal < 0.2 and exact == pytest.approx(normal, abs=0.01)
+    assert 0.2 < normal < 0.4 and exact == pytest.approx(normal, abs=0.01)
 
 
 def test_questions_of_several_sizes_count_alike():
